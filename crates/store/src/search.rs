@@ -127,13 +127,16 @@ pub struct Hit {
     pub window: Option<NearestWindow>,
 }
 
+/// Up to how many records with every word are counted: more would cost more than the search.
+pub const EVERY_WORD: u64 = 1000;
+
 #[derive(Debug, Clone)]
 pub struct SearchAnswer {
     /// Best first.
     pub hits: Vec<Hit>,
     pub has_more: bool,
     pub total: Option<u64>,
-    /// How many records hold every word, in one form or another.
+    /// How many records hold every word, in one form or another; [`EVERY_WORD`] means that or more.
     pub with_every_word: u64,
     /// The question with the other words that stood for its words.
     pub expression: Expression,
@@ -251,6 +254,8 @@ pub struct IndexStatus {
 pub trait Search {
     /// Ranks the records that match. Sees every acknowledged write.
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer>;
+    /// The records right before and right after one of the scope in its conversation, of those that pass.
+    fn neighbours(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]>;
     /// Computes over the records that pass. Sees every acknowledged write.
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
     /// One page of the records that pass, in order; `fields` of the scope do not matter.

@@ -18,7 +18,7 @@ use super::restrict::{Restriction, by_stream};
 use super::sources::Sources;
 use crate::catalog::StreamRef;
 use crate::meaning::NearestWindow;
-use crate::records::{ByteBudget, Direction, PageRequest, StoredPage};
+use crate::records::{ByteBudget, Direction, PageRequest, StoredPage, StoredRecord};
 use crate::search::{
     AggregateAnswer, AggregateRequest, Building, Extent, Hit, IndexStatus, Rank, Scope, Search,
     SearchAnswer, SearchOrder, SearchPosition, SearchRequest,
@@ -32,6 +32,11 @@ impl Search for EmbeddedStore {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer> {
         self.with_index(|| self.find(request, None))
     }
+
+    fn neighbours(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
+        self.with_index(|| self.next_to(scope, row))
+    }
+
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
         self.with_index(|| self.compute(request))
     }
@@ -221,6 +226,36 @@ impl EmbeddedStore {
         Ok((ranking, chosen.collect()))
     }
 
+    fn next_to(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
+        let sources = self.sources();
+        let (open, _) = self.searchable_index()?;
+        let view = open.view();
+        let entry = sources.stream(&scope.stream)?;
+        let restrictions = [self.restriction(entry, scope, &open.fields)?];
+        let by_stream = by_stream(&restrictions);
+        let failed = super::index::failed(self.path());
+        let searched = Searched::new(&view, &restrictions, &by_stream, Vec::new());
+        let searched = searched.map_err(&failed)?;
+        let address = view.address_of(open.fields.row, row).map_err(&failed)?;
+        let Some(address) = address else {
+            return Ok([None, None]);
+        };
+        let rows = finding::neighbours(&searched, address).map_err(&failed)?;
+        self.database.read(|connection| {
+            let read = |row: Option<u64>| {
+                let Some(row) = row else {
+                    return Ok(None);
+                };
+                let mut statement = connection.prepare_cached(&one_record())?;
+                let mut found = statement.query([row])?;
+                let found = found.next()?;
+                found.map(|found| measured(connection, found)).transpose()
+            };
+            let [before, after] = rows;
+            Ok([read(before)?, read(after)?])
+        })
+    }
+
     /// The names of records. What goes wrong is left in `outcome`.
     fn names_of(
         &self,
@@ -291,11 +326,8 @@ impl EmbeddedStore {
         (generation, version): (u64, u64),
         chosen: &[Chosen],
     ) -> Result<(Vec<Hit>, bool)> {
-        let columns = MEASURED.as_str();
         self.database.read(|connection| {
-            let mut statement = connection.prepare_cached(&format!(
-                "SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL"
-            ))?;
+            let mut statement = connection.prepare_cached(&one_record())?;
             let (mut hits, mut budget) = (Vec::with_capacity(chosen.len()), ByteBudget::default());
             for one in chosen {
                 let row = one.row;
@@ -362,6 +394,12 @@ pub(super) struct Chosen {
     pub(super) near: Option<u64>,
     /// What comes nearest to the question, where no word does.
     pub(super) window: Option<NearestWindow>,
+}
+
+/// Reads a record by its row.
+fn one_record() -> String {
+    let columns = MEASURED.as_str();
+    format!("SELECT {columns} FROM records WHERE row_id = ?1 AND data IS NOT NULL")
 }
 
 fn key_of(connection: &Connection, row: u64) -> rusqlite::Result<Option<RecordKey>> {

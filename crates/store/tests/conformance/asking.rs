@@ -307,6 +307,17 @@ fn a_conversation_lends_to_neighbours() {
         for name in ["before", "answer", "after"] {
             assert!(found.contains(&lent(name)), "{found:?}");
         }
+        // The nearest on each side can be read for themselves.
+        let beside = |row: u64, scope: &Scope| {
+            let beside = store.neighbours(scope, row).unwrap();
+            beside.map(|one| one.map(|record| record.key.to_string()))
+        };
+        let some = |name: &str| Some(name.to_owned());
+        let row = answer.hits[0].position.row;
+        assert_eq!(
+            beside(row, &conversations()),
+            [some("before"), some("answer")]
+        );
         // Only what has a word is counted.
         assert_eq!(answer.total, Some(1));
         // Where something must occur, a neighbour cannot stand for it.
@@ -314,6 +325,7 @@ fn a_conversation_lends_to_neighbours() {
         // Neighbours are the nearest that may be seen.
         let mut narrow = conversations();
         narrow.keys = Some(["q", "far", "before"].map(crate::fixture::key).to_vec());
+        assert_eq!(beside(row, &narrow), [some("before"), some("far")]);
         let answer = ask(store, "ferry to Bergen", vec![narrow]);
         let mut found = keys(&answer);
         found.sort();

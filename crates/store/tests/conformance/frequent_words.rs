@@ -228,6 +228,39 @@ fn an_index_derived_anew_ranks_the_same() {
     }
 }
 
+/// Counting reads every match; without it only what can be on the page is read.
+#[test]
+fn a_question_of_common_words_ranks_the_same_however_much_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path());
+    let mut dice = Dice(7);
+    for _ in 0..60 {
+        let words: Vec<&str> = (0..2 + dice.roll(4)).map(|_| WORDS[dice.roll(6)]).collect();
+        let excluded = if dice.roll(4) == 0 { " -seldom" } else { "" };
+        let required = if dice.roll(4) == 0 { "+" } else { "" };
+        let question = format!("{required}{}{excluded}", words.join(" "));
+        let mut scope = messages("work");
+        if dice.roll(2) == 0 {
+            let test = Test::Range(Bound::Included(Scalar::Integer(60)), Bound::Unbounded);
+            scope = filtered(scope, "size_bytes", test);
+        }
+        let ask = |limit: usize, count: bool| {
+            let mut request = request(&question, vec![scope.clone()]);
+            request.expression = text::Expression::parse(&question);
+            (request.limit, request.count) = (limit, count);
+            store.search(&request).unwrap()
+        };
+        let whole = ask(10_000, true);
+        let positions = |hits: &[Hit]| hits.iter().map(|hit| hit.position).collect::<Vec<_>>();
+        for limit in [1, 10, 50] {
+            let page = ask(limit, false);
+            let expected: Vec<_> = whole.hits.iter().take(limit).cloned().collect();
+            assert_eq!(positions(&page.hits), positions(&expected), "{question}");
+            assert_eq!(page.with_every_word, whole.with_every_word);
+        }
+    }
+}
+
 /// Short subjects among which a few are nearly nothing but one word, many times: there scores come close to the
 /// highest possible one.
 #[test]

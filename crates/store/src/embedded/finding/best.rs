@@ -107,11 +107,15 @@ impl Best {
         }
     }
 
-    /// All that were kept and cover enough.
+    /// All that were kept.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Ranked> {
+        let all = self.worst_first.iter().map(|one| &one.0);
+        all.chain(&self.tied).chain(&self.at_cursor)
+    }
+
+    /// Those that cover enough.
     pub(super) fn into_found(self, floor: f32) -> Vec<Found> {
-        let all = self.worst_first.into_iter().map(|one| one.0);
-        let all = all.chain(self.tied).chain(self.at_cursor);
-        let all = all.filter(|one| one.coverage >= floor);
+        let all = self.all().filter(|one| one.coverage >= floor);
         all.map(|one| Found::new(one.score, one.row, one.address))
             .collect()
     }

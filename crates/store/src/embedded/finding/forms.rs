@@ -1,18 +1,13 @@
-//! Other words that stand for a word of a question: other forms of it, and near spellings of a word that is nowhere. They come
-//! from the words of the index itself, as far as an admitted document has them in a searched field.
+//! Other words that stand for a word of a question: other forms of it, and near spellings of a word that is nowhere.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
-use tantivy::index::InvertedIndexReader;
-use tantivy::postings::TermInfo;
 use tantivy_fst::Automaton;
-use text::{Form, FormKind};
+use text::FormKind;
 
-use super::prefix::starting;
-use super::statistics::{Statistics, count_entries};
-use crate::stop;
+use super::dictionary::{Known, Pattern};
+use super::statistics::Statistics;
 
 /// The most other words for one word.
 const MOST: usize = 128;
@@ -23,70 +18,59 @@ const LEAST_STEM: usize = 4;
 const LONGEST_ENDING: usize = 5;
 /// A spelling may differ in one letter; in two where the word has so many letters.
 const TWO_EDITS_FROM: usize = 8;
-/// Shorter words have no near spellings: one letter of three makes any other word.
-const LEAST_SPELLED: usize = 4;
 
-/// Another word, and in how many admitted documents it stands.
-pub(super) struct Related {
-    pub(super) form: Form,
-    pub(super) frequency: u64,
+/// A word of a question with the words that stand for it.
+pub(super) struct Family {
+    /// The word itself, if it occurs.
+    pub(super) exact: Option<Known>,
+    pub(super) others: Vec<(FormKind, Known)>,
 }
 
-/// The other forms of a word.
-pub(super) fn forms(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Vec<Related>> {
-    let letters = word.chars().count();
-    if letters < LEAST_STEM || !word.chars().all(char::is_alphabetic) {
-        return Ok(Vec::new());
+/// Looks up a word, its forms, and, where it does not occur, its near spellings.
+pub(super) fn family(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Family> {
+    // Of shorter words one letter makes any other word.
+    let has_others = word.chars().count() >= LEAST_STEM && word.chars().all(char::is_alphabetic);
+    if !has_others {
+        return Ok(Family {
+            exact: exact(word, statistics)?,
+            others: Vec::new(),
+        });
     }
+    let mut forms = statistics.words(&Pattern::Stem(stem(word)))?;
+    let at = forms.iter().position(|one| one.word == word);
+    let exact = at.map(|at| forms.swap_remove(at));
+    let forms = most_frequent(forms, |_| 0);
+    let mut others: Vec<_> = (forms.into_iter())
+        .map(|one| (FormKind::Form, one))
+        .collect();
+    if exact.is_none() {
+        let near = automaton(word);
+        let mut spelled = statistics.words(&Pattern::Near(word.to_owned()))?;
+        spelled.retain(|one| others.iter().all(|(_, form)| form.word != one.word));
+        let spelled = most_frequent(spelled, |other| near.eval(other).to_u8());
+        others.extend(spelled.into_iter().map(|one| (FormKind::Spelling, one)));
+    }
+    Ok(Family { exact, others })
+}
+
+/// A word as it is written.
+pub(super) fn exact(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Option<Known>> {
+    Ok(statistics.words(&Pattern::Word(word.to_owned()))?.pop())
+}
+
+/// The beginning that all forms of a word share.
+fn stem(word: &str) -> String {
+    let letters = word.chars().count();
     let kept = letters.saturating_sub(ENDING).max(LEAST_STEM);
-    let stem: String = word.chars().take(kept).collect();
-    let is_form = |other: &str| {
-        let rest = other.get(stem.len()..).unwrap_or_default();
-        other != word
-            && rest.chars().count() <= LONGEST_ENDING
-            && rest.chars().all(char::is_alphabetic)
-    };
-    let found = gather(statistics, &mut |index, each| {
-        let mut words = starting(index, &stem)?;
-        while words.advance() {
-            if let Ok(other) = std::str::from_utf8(words.key())
-                && is_form(other)
-                && !each(other, words.value())?
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })?;
-    Ok(chosen(found, FormKind::Form, |_| 0))
+    word.chars().take(kept).collect()
 }
 
-/// The near spellings of a word.
-pub(super) fn spellings(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Vec<Related>> {
-    let letters = word.chars().count();
-    if letters < LEAST_SPELLED || !word.chars().all(char::is_alphabetic) {
-        return Ok(Vec::new());
-    }
-    let builder = if letters < TWO_EDITS_FROM {
-        &*ONE_EDIT
-    } else {
-        &*TWO_EDITS
-    };
-    let near = builder.build_dfa(word);
-    let found = gather(statistics, &mut |index, each| {
-        let mut words = index.terms().search(Near(&near)).into_stream()?;
-        while words.advance() {
-            if let Ok(other) = std::str::from_utf8(words.key())
-                && !each(other, words.value())?
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })?;
-    Ok(chosen(found, FormKind::Spelling, |other| {
-        near.eval(other).to_u8()
-    }))
+/// Whether a word that begins with a stem may be a form of the words with that stem.
+pub(super) fn is_form(stem: &str, word: &[u8]) -> bool {
+    let ending = word.get(stem.len()..).unwrap_or_default();
+    std::str::from_utf8(ending).is_ok_and(|ending| {
+        ending.chars().count() <= LONGEST_ENDING && ending.chars().all(char::is_alphabetic)
+    })
 }
 
 static ONE_EDIT: LazyLock<LevenshteinAutomatonBuilder> =
@@ -94,10 +78,23 @@ static ONE_EDIT: LazyLock<LevenshteinAutomatonBuilder> =
 static TWO_EDITS: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
-/// The near spellings of a word, as the dictionary asks for them.
-struct Near<'d>(&'d DFA);
+fn automaton(word: &str) -> DFA {
+    let builder = if word.chars().count() < TWO_EDITS_FROM {
+        &*ONE_EDIT
+    } else {
+        &*TWO_EDITS
+    };
+    builder.build_dfa(word)
+}
 
-impl Automaton for Near<'_> {
+/// The near spellings of a word, as the dictionary asks for them.
+pub(super) struct Near(DFA);
+
+pub(super) fn near(word: &str) -> Near {
+    Near(automaton(word))
+}
+
+impl Automaton for Near {
     type State = u32;
 
     fn start(&self) -> u32 {
@@ -117,61 +114,16 @@ impl Automaton for Near<'_> {
     }
 }
 
-/// Takes a word of a segment and where its documents are listed; returns whether to go on.
-type EachWord<'e> = &'e mut dyn FnMut(&str, &TermInfo) -> tantivy::Result<bool>;
-
-/// Adds up, for each word that `find` names in a segment and a field, in how many admitted documents it stands: in the field
-/// that has it most often.
-fn gather(
-    statistics: &Statistics<'_>,
-    find: &mut dyn FnMut(&InvertedIndexReader, EachWord<'_>) -> tantivy::Result<bool>,
-) -> tantivy::Result<BTreeMap<String, u64>> {
-    let mut most: BTreeMap<String, u64> = BTreeMap::new();
-    for field in &statistics.searched.fields {
-        let mut here: BTreeMap<String, u64> = BTreeMap::new();
-        for gate in &statistics.searched.gates {
-            let index = gate.segment.reader.inverted_index(field.field)?;
-            let goes_on = find(&index, &mut |word, info| {
-                let Some(count) = count_entries(gate, field, &index, info)? else {
-                    return Ok(false);
-                };
-                if count > 0 {
-                    *here.entry(word.to_owned()).or_default() += u64::from(count);
-                }
-                Ok(!stop::asked())
-            })?;
-            if !goes_on {
-                return Ok(most);
-            }
-        }
-        for (word, count) in here {
-            let known = most.entry(word).or_default();
-            *known = count.max(*known);
-        }
-    }
-    Ok(most)
-}
-
-/// The most frequent ones, the nearest first.
-fn chosen(
-    found: BTreeMap<String, u64>,
-    kind: FormKind,
-    distance: impl Fn(&str) -> u8,
-) -> Vec<Related> {
-    let mut found: Vec<_> = found
-        .into_iter()
-        .map(|(term, frequency)| {
-            (
-                distance(&term),
-                Related {
-                    form: Form { term, kind },
-                    frequency,
-                },
-            )
-        })
-        .collect();
-    // The sort is stable, and the words come in their own order.
-    found.sort_by_key(|(distance, one)| (*distance, std::cmp::Reverse(one.frequency)));
-    found.truncate(MOST);
-    found.into_iter().map(|(_, one)| one).collect()
+/// The most frequent words, the nearest first.
+fn most_frequent(words: Vec<Known>, distance: impl Fn(&str) -> u8) -> Vec<Known> {
+    let words = words.into_iter().map(|one| (distance(&one.word), one));
+    let mut words: Vec<(u8, Known)> = words.collect();
+    words.sort_unstable_by(|(near, one), (far, other)| {
+        let by_frequency = other.frequency.cmp(&one.frequency);
+        near.cmp(far)
+            .then(by_frequency)
+            .then_with(|| one.word.cmp(&other.word))
+    });
+    words.truncate(MOST);
+    words.into_iter().map(|(_, one)| one).collect()
 }

@@ -1,153 +1,315 @@
 //! The lists of a question in one segment: which documents hold what is looked for, and what that scores.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
-use tantivy::query::{Bm25Weight, EnableScoring, Query};
+use tantivy::query::{EnableScoring, Query};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{BitSet, DocId, DocSet, TERMINATED, Term};
 
+use super::dictionary::Entry;
 use super::phrase::Phrase;
 use super::prefix::starting;
 use super::question::{Alternative, Lookup, Question, What};
+use super::statistics::{Lengths, saturated};
 use super::{Factors, Gate, SearchedField};
 use crate::stop;
+
+/// From so many documents on, a list is read by blocks, only where it matters. Shorter ones are read once.
+const LONG: u32 = 1024;
 
 /// What a question looks up in one segment. Lists can be opened from it any number of times.
 pub(super) struct SegmentLookups<'q> {
     pub(super) gate: &'q Gate<'q>,
-    pub(super) wanted: Vec<Vec<Ways<'q>>>,
-    pub(super) excluded: Vec<Vec<Ways<'q>>>,
+    pub(super) wanted: Vec<ClauseLookup<'q>>,
+    pub(super) excluded: Vec<ClauseLookup<'q>>,
+}
+
+/// Where a clause stands in one segment.
+#[derive(Default)]
+pub(super) struct ClauseLookup<'q> {
+    /// Alternatives that stand in many documents.
+    pub(super) long: Vec<Ways<'q>>,
+    /// The documents of all others, in order, each with what its best alternative scores.
+    pub(super) short: Vec<(DocId, f32)>,
 }
 
 /// One alternative of a clause: its places in the fields of the segment.
 pub(super) struct Ways<'q> {
     pub(super) factor: f32,
-    places: Vec<Place<'q>>,
+    pub(super) places: Vec<Place<'q>>,
 }
 
 /// Where one alternative stands in one field.
-struct Place<'q> {
-    factors: &'q Factors,
-    weight: &'q Bm25Weight,
-    lengths: FieldNormReader,
-    entries: Entries,
-}
-
-enum Entries {
-    /// The index's own list of a word.
-    Listed(Arc<InvertedIndexReader>, TermInfo),
-    /// Documents with their scores.
-    Scored(Arc<[(DocId, f32)]>),
+pub(super) struct Place<'q> {
+    pub(super) field: &'q SearchedField,
+    /// The most it can score.
+    pub(super) most: f32,
+    pub(super) texts: Texts<'q>,
+    pub(super) index: Arc<InvertedIndexReader>,
+    pub(super) info: &'q TermInfo,
 }
 
 impl<'q> SegmentLookups<'q> {
-    /// For each wanted clause, the most that a document of the segment can score by it.
-    pub(super) fn ceilings(&self) -> Vec<f32> {
-        let clauses = self.wanted.iter();
-        let ceilings = clauses.map(|ways| ways.iter().map(Ways::ceiling).fold(0.0, f32::max));
-        ceilings.collect()
-    }
-
-    pub(super) fn new(question: &'q Question<'q>, gate: &'q Gate<'q>) -> tantivy::Result<Self> {
+    /// Looks up a question in the segment of this number.
+    pub(super) fn new(
+        question: &'q Question<'q>,
+        number: usize,
+        gate: &'q Gate<'q>,
+    ) -> tantivy::Result<Self> {
+        let mut looking = Looking {
+            question,
+            number,
+            gate,
+            fields: HashMap::new(),
+        };
+        let mut all = |lookups: &'q [Lookup]| {
+            let clauses = lookups.iter().map(|lookup| looking.clause(lookup));
+            clauses.collect::<tantivy::Result<Vec<_>>>()
+        };
         Ok(Self {
             gate,
-            wanted: all_ways(question, &question.wanted, gate)?,
-            excluded: all_ways(question, &question.excluded, gate)?,
+            wanted: all(&question.wanted)?,
+            excluded: all(&question.excluded)?,
         })
     }
+
+    /// All documents with a wanted clause, in order, where that is known without reading long lists.
+    pub(super) fn documents(&self) -> Option<Vec<DocId>> {
+        let clauses = self.wanted.iter();
+        if clauses.clone().any(|clause| !clause.long.is_empty()) {
+            return None;
+        }
+        let documents = clauses.flat_map(|clause| &clause.short).map(|one| one.0);
+        let mut documents: Vec<DocId> = documents.collect();
+        documents.sort_unstable();
+        documents.dedup();
+        Some(documents)
+    }
 }
 
-fn all_ways<'q>(
+impl ClauseLookup<'_> {
+    /// About how many documents have it.
+    pub(super) fn size(&self) -> usize {
+        let long = self.long.iter().flat_map(|ways| &ways.places);
+        let long = long.map(|place| place.info.doc_freq as usize);
+        long.sum::<usize>() + self.short.len()
+    }
+}
+
+/// A question while it is looked up in one segment.
+struct Looking<'q> {
     question: &'q Question<'q>,
-    lookups: &'q [Lookup],
+    number: usize,
     gate: &'q Gate<'q>,
-) -> tantivy::Result<Vec<Vec<Ways<'q>>>> {
-    let mut clauses = Vec::with_capacity(lookups.len());
-    for lookup in lookups {
-        let mut ways = Vec::with_capacity(lookup.alternatives.len());
+    fields: HashMap<usize, (Arc<InvertedIndexReader>, Texts<'q>)>,
+}
+
+/// The texts of one field in a segment: how long they are, and how that counts.
+#[derive(Clone)]
+pub(super) struct Texts<'q> {
+    pub(super) codes: FieldNormReader,
+    lengths: &'q Lengths,
+    /// Where the segment or the search has one stream only.
+    only: Option<&'q [f32; 256]>,
+}
+
+impl<'q> Texts<'q> {
+    fn new(
+        question: &'q Question<'q>,
+        gate: &Gate<'_>,
+        number: usize,
+        field: &SearchedField,
+    ) -> tantivy::Result<Option<Self>> {
+        let Some(lengths) = question.statistics.lengths.get(number) else {
+            return Ok(None);
+        };
+        let only = match gate.only_stream() {
+            Some(stream) => lengths.of_stream(stream),
+            None => lengths.only(),
+        };
+        Ok(Some(Self {
+            codes: gate.segment.reader.get_fieldnorms_reader(field.field)?,
+            lengths,
+            only: only.map(|one| &*one.terms),
+        }))
+    }
+
+    /// The average lengths by stream.
+    pub(super) fn averages(&self) -> Vec<(u64, f32)> {
+        let lengths = self.lengths.by_stream();
+        lengths
+            .map(|(stream, length)| (stream, length.average))
+            .collect()
+    }
+
+    /// What so many occurrences in a document score, as a share of the most; nothing in a stream that is not searched.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "a table of all values of a byte")]
+    pub(super) fn share(&self, gate: &Gate<'_>, document: DocId, times: u32) -> f32 {
+        let code = usize::from(self.codes.fieldnorm_id(document));
+        if let Some(terms) = self.only {
+            return saturated(times, terms[code]);
+        }
+        let stream = gate.segment.columns.streams.first(document);
+        let length = stream.and_then(|stream| self.lengths.of_stream(stream));
+        length.map_or(0.0, |length| saturated(times, length.terms[code]))
+    }
+}
+
+impl<'q> Looking<'q> {
+    fn clause(&mut self, lookup: &'q Lookup) -> tantivy::Result<ClauseLookup<'q>> {
+        let mut clause = ClauseLookup::default();
         for alternative in &lookup.alternatives {
-            let places = places(question, alternative, gate)?;
-            if !places.is_empty() {
-                ways.push(Ways {
-                    factor: alternative.factor,
-                    places,
-                });
+            let scored = match &alternative.what {
+                What::Word(entries) => {
+                    let places = self.places(alternative, entries)?;
+                    if places.iter().any(|place| place.info.doc_freq >= LONG) {
+                        let factor = alternative.factor;
+                        clause.long.push(Ways { factor, places });
+                        continue;
+                    }
+                    let mut scored = Vec::new();
+                    for place in &places {
+                        let all = [0..TERMINATED];
+                        place.list()?.read(self.gate, &all, |document, score| {
+                            if score > 0.0 {
+                                scored.push((document, score * alternative.factor));
+                            }
+                        });
+                    }
+                    scored
+                }
+                What::Phrase(words) => self.materialised(alternative, |looking, field| {
+                    phrase(looking.question, field, words, looking.gate)
+                })?,
+                What::Prefix(start) => self.materialised(alternative, |looking, field| {
+                    beginning(looking.gate, field, start)
+                })?,
+            };
+            clause.short.extend(added_up(scored));
+        }
+        clause.short = best_of_each(std::mem::take(&mut clause.short));
+        Ok(clause)
+    }
+
+    /// The documents of all fields with their scores, field by field. How often each has it does not matter.
+    fn materialised(
+        &mut self,
+        alternative: &'q Alternative,
+        documents: impl Fn(&Self, &'q SearchedField) -> tantivy::Result<Vec<DocId>>,
+    ) -> tantivy::Result<Vec<(DocId, f32)>> {
+        let mut scored = Vec::new();
+        let fields = &self.question.statistics.searched.fields;
+        for (number, field) in fields.iter().enumerate() {
+            let Some((_, texts)) = self.field(number, field)? else {
+                continue;
+            };
+            for document in documents(self, field)? {
+                let score = alternative.most * texts.share(self.gate, document, 1);
+                let score = score * self.gate.factor(&field.factors, document);
+                scored.push((document, score * alternative.factor));
             }
         }
-        clauses.push(ways);
+        Ok(scored)
     }
-    Ok(clauses)
-}
 
-fn places<'q>(
-    question: &'q Question<'q>,
-    alternative: &'q Alternative,
-    gate: &'q Gate<'q>,
-) -> tantivy::Result<Vec<Place<'q>>> {
-    let reader = gate.segment.reader;
-    let mut places = Vec::new();
-    let fields = &question.statistics.searched.fields;
-    for (field, weight) in fields.iter().zip(&alternative.weights) {
-        let lengths = || reader.get_fieldnorms_reader(field.field);
-        let entries = match &alternative.what {
-            What::Word(word) => {
-                let index = reader.inverted_index(field.field)?;
-                let info = index.get_term_info(&Term::from_field_text(field.field, word))?;
-                info.map(|info| Entries::Listed(index, info))
-            }
-            What::Phrase(words) => scored(phrase(question, field, words, gate)?),
-            What::Prefix(start) => {
-                let documents = beginning(gate, field, start)?;
-                let lengths = lengths()?;
-                let score = |document: DocId| {
-                    let score = weight.score(lengths.fieldnorm_id(document), 1);
-                    (document, score * gate.factor(&field.factors, document))
-                };
-                scored(documents.into_iter().map(score).collect())
-            }
-        };
-        if let Some(entries) = entries {
+    fn places(
+        &mut self,
+        alternative: &'q Alternative,
+        entries: &'q [Entry],
+    ) -> tantivy::Result<Vec<Place<'q>>> {
+        let number = self.number;
+        let begin = entries.partition_point(|entry| entry.gate < number);
+        let here = entries.iter().skip(begin);
+        let mut places = Vec::new();
+        for entry in here.take_while(|entry| entry.gate == number) {
+            let fields = &self.question.statistics.searched.fields;
+            let Some(field) = fields.get(entry.field) else {
+                continue;
+            };
+            let Some((index, texts)) = self.field(entry.field, field)? else {
+                continue;
+            };
             places.push(Place {
-                factors: &field.factors,
-                weight,
-                lengths: lengths()?,
-                entries,
+                field,
+                most: alternative.most,
+                texts,
+                index,
+                info: &entry.info,
             });
         }
+        Ok(places)
     }
-    Ok(places)
+
+    fn field(
+        &mut self,
+        number: usize,
+        field: &SearchedField,
+    ) -> tantivy::Result<Option<(Arc<InvertedIndexReader>, Texts<'q>)>> {
+        if let Some(known) = self.fields.get(&number) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(texts) = Texts::new(self.question, self.gate, number, field)? else {
+            return Ok(None);
+        };
+        let opened = (self.gate.segment.reader.inverted_index(field.field)?, texts);
+        self.fields.insert(number, opened.clone());
+        Ok(Some(opened))
+    }
 }
 
-fn scored(documents: Vec<(DocId, f32)>) -> Option<Entries> {
-    (!documents.is_empty()).then(|| Entries::Scored(documents.into()))
+/// Adds up the scores of each document, in the order in which its fields come.
+fn added_up(mut scored: Vec<(DocId, f32)>) -> Vec<(DocId, f32)> {
+    // Stable, so that fields keep their order.
+    scored.sort_by_key(|one| one.0);
+    scored.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 += next.1;
+        }
+        is_same
+    });
+    scored
 }
 
-/// The documents of a phrase in a field, with the engine's score from our figures.
+/// The best score of each document.
+fn best_of_each(mut scored: Vec<(DocId, f32)>) -> Vec<(DocId, f32)> {
+    scored.sort_by_key(|one| one.0);
+    scored.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 = kept.1.max(next.1);
+        }
+        is_same
+    });
+    scored
+}
+
+/// The admitted documents of a phrase in a field.
 fn phrase(
     question: &Question<'_>,
     field: &SearchedField,
     words: &[String],
     gate: &Gate<'_>,
-) -> tantivy::Result<Vec<(DocId, f32)>> {
+) -> tantivy::Result<Vec<DocId>> {
     let terms = words.iter();
     let terms = terms.map(|word| Term::from_field_text(field.field, word));
     let searcher = &question.statistics.searched.view.searcher;
-    let scoring = EnableScoring::enabled_from_statistics_provider(question.statistics, searcher);
+    let scoring = EnableScoring::disabled_from_searcher(searcher);
     let weight = Phrase::new(terms.collect()).weight(scoring)?;
-    let mut scorer = weight.scorer(gate.segment.reader, 1.0)?;
+    let mut documents = weight.scorer(gate.segment.reader, 1.0)?;
     let mut found = Vec::new();
-    let mut document = scorer.doc();
+    let mut document = documents.doc();
     while document != TERMINATED {
-        if gate.admits(document) {
-            let factor = gate.factor(&field.factors, document);
-            if factor > 0.0 {
-                found.push((document, factor * scorer.score()));
-            }
+        if gate.admits(document) && gate.factor(&field.factors, document) > 0.0 {
+            found.push(document);
         }
-        document = scorer.advance();
+        document = documents.advance();
     }
     Ok(found)
 }
@@ -185,12 +347,6 @@ pub(super) fn beginning(
 }
 
 impl Ways<'_> {
-    /// The most that a document can score this way.
-    fn ceiling(&self) -> f32 {
-        let places = self.places.iter().map(Place::ceiling);
-        self.factor * places.sum::<f32>()
-    }
-
     /// Opens the lists.
     pub(super) fn lists(&self) -> tantivy::Result<Vec<List<'_>>> {
         self.places.iter().map(Place::list).collect()
@@ -198,133 +354,88 @@ impl Ways<'_> {
 }
 
 impl Place<'_> {
-    /// The limit of scores as occurrences grow.
-    fn ceiling(&self) -> f32 {
-        if let Entries::Scored(documents) = &self.entries {
-            return documents.iter().map(|one| one.1).fold(0.0, f32::max);
-        }
-        let factor = match self.factors {
-            Factors::Uniform(factor) => *factor,
-            Factors::ByStream(factors) => factors.iter().copied().fold(0.0, f32::max),
-        };
-        factor * self.weight.score(0, u32::MAX)
-    }
-
-    fn list(&self) -> tantivy::Result<List<'_>> {
-        let entries = match &self.entries {
-            Entries::Listed(index, info) => Cursor::Listed {
-                entries: index
-                    .read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?,
-                at: 0,
-            },
-            Entries::Scored(documents) => Cursor::Scored(documents),
-        };
+    pub(super) fn list(&self) -> tantivy::Result<List<'_>> {
         Ok(List {
             place: self,
-            entries,
+            entries: Box::new(self.postings()?),
+            at: 0,
         })
+    }
+
+    pub(super) fn postings(&self) -> tantivy::Result<BlockSegmentPostings> {
+        let option = IndexRecordOption::WithFreqs;
+        Ok(self
+            .index
+            .read_block_postings_from_terminfo(self.info, option)?)
+    }
+
+    #[inline]
+    fn score(&self, gate: &Gate<'_>, document: DocId, times: u32) -> f32 {
+        let score = self.most * self.texts.share(gate, document, times);
+        match &self.field.factors {
+            Factors::Uniform(factor) => score * factor,
+            factors @ Factors::ByStream(_) => score * gate.factor(factors, document),
+        }
     }
 }
 
-/// One list, read from its beginning.
+/// One list, read forwards.
 pub(super) struct List<'l> {
     place: &'l Place<'l>,
-    entries: Cursor<'l>,
-}
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all lists are of the large kind"
-)]
-enum Cursor<'l> {
-    Listed {
-        entries: BlockSegmentPostings,
-        at: usize,
-    },
-    Scored(&'l [(DocId, f32)]),
+    /// More than a kilobyte, so that lists are moved without it.
+    entries: Box<BlockSegmentPostings>,
+    at: usize,
 }
 
 impl List<'_> {
-    /// The next document.
-    pub(super) fn next(&self) -> DocId {
-        match &self.entries {
-            Cursor::Listed { entries, at } => {
-                entries.docs().get(*at).copied().unwrap_or(TERMINATED)
-            }
-            Cursor::Scored(rest) => rest.first().map_or(TERMINATED, |one| one.0),
+    /// Hands over the documents of some parts of the segment, in order, with their scores. A score of nothing means that the
+    /// document does not show the field.
+    pub(super) fn read(
+        &mut self,
+        gate: &Gate<'_>,
+        parts: &[Range<DocId>],
+        mut each: impl FnMut(DocId, f32),
+    ) {
+        for part in parts {
+            self.seek(part.start);
+            self.read_until(gate, part.end, &mut each);
         }
     }
 
-    /// Hands over the documents before `end` with their scores. A score of nothing means that the document does not show the
-    /// field.
+    /// Goes to the first document from `document` on.
+    fn seek(&mut self, document: DocId) {
+        let next = self.entries.docs().get(self.at);
+        if next.is_some_and(|next| *next < document) {
+            self.at = self.entries.seek(document);
+        }
+    }
+
     #[inline]
-    pub(super) fn read_until(
-        &mut self,
-        gate: &Gate<'_>,
-        end: DocId,
-        mut each: impl FnMut(DocId, f32),
-    ) {
-        let place = self.place;
-        match &mut self.entries {
-            Cursor::Listed { entries, at } => loop {
-                let documents = entries.docs().iter().zip(entries.freqs()).skip(*at);
-                for (document, times) in documents {
-                    if *document >= end {
-                        return;
-                    }
-                    *at += 1;
-                    each(*document, place.score(gate, *document, *times));
-                }
-                if *at == 0 {
+    fn read_until(&mut self, gate: &Gate<'_>, end: DocId, each: &mut impl FnMut(DocId, f32)) {
+        loop {
+            let entries = self.entries.docs().iter().zip(self.entries.freqs());
+            for (document, times) in entries.skip(self.at) {
+                if *document >= end {
                     return;
                 }
-                entries.advance();
-                *at = 0;
-            },
-            Cursor::Scored(rest) => {
-                while let Some(((document, score), after)) = rest.split_first() {
-                    if *document >= end {
-                        return;
-                    }
-                    each(*document, *score);
-                    *rest = after;
-                }
+                self.at += 1;
+                each(*document, self.place.score(gate, *document, *times));
             }
+            if self.at == 0 {
+                return;
+            }
+            self.entries.advance();
+            self.at = 0;
         }
     }
 
     /// What a document scores here, if it is in the list. Documents are asked for in ascending order.
     pub(super) fn score_of(&mut self, gate: &Gate<'_>, document: DocId) -> Option<f32> {
-        let place = self.place;
-        match &mut self.entries {
-            Cursor::Listed { entries, at } => {
-                if entries.docs().get(*at).is_none_or(|next| *next > document) {
-                    return None;
-                }
-                *at = entries.seek(document);
-                let found = entries.docs().get(*at) == Some(&document);
-                found.then(|| place.score(gate, document, entries.freq(*at)))
-            }
-            Cursor::Scored(rest) => {
-                let before = rest.partition_point(|one| one.0 < document);
-                *rest = rest.get(before..).unwrap_or_default();
-                rest.first()
-                    .filter(|one| one.0 == document)
-                    .map(|one| one.1)
-            }
-        }
-    }
-}
-
-impl Place<'_> {
-    #[inline]
-    fn score(&self, gate: &Gate<'_>, document: DocId, times: u32) -> f32 {
-        let score = self
-            .weight
-            .score(self.lengths.fieldnorm_id(document), times);
-        match self.factors {
-            Factors::Uniform(factor) => score * factor,
-            Factors::ByStream(_) => score * gate.factor(self.factors, document),
-        }
+        self.seek(document);
+        let found = self.entries.docs().get(self.at) == Some(&document);
+        found.then(|| {
+            let times = self.entries.freq(self.at);
+            self.place.score(gate, document, times)
+        })
     }
 }

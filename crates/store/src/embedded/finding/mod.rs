@@ -6,12 +6,16 @@
 //! answer. Sums are made in one order, that of clauses and fields, so that a score does not depend on segments either.
 
 mod best;
+mod dictionary;
 mod forms;
 mod lists;
 mod phrase;
 mod prefix;
 mod question;
+mod ranges;
 mod rank;
+mod reading;
+mod scores;
 mod selection;
 mod statistics;
 mod threads;
@@ -27,11 +31,12 @@ use super::index::{Segment, View};
 use super::restrict::{Restriction, SegmentScopes};
 
 pub(super) use question::Question;
+pub(super) use ranges::SegmentRanges;
 pub(super) use rank::{
     AfterScore, Found, Page, Ranking, Search, Ties, arrange, rank, retain_following,
 };
 pub(super) use statistics::{SegmentFigures, Statistics};
-pub(super) use threads::{SegmentThreads, ThreadColumns};
+pub(super) use threads::{SegmentThreads, ThreadColumns, neighbours};
 
 /// How much more the name of an author counts than other words.
 pub(super) const AUTHOR_FACTOR: f32 = 2.0;
@@ -125,6 +130,12 @@ impl<'a> Gate<'a> {
             scopes: SegmentScopes::new(segment, restrictions, by_stream)?,
             is_open: (streams.min_value()..=streams.max_value()).all(is_whole),
         })
+    }
+
+    /// The stream of all documents of the segment, where they have one.
+    fn only_stream(&self) -> Option<u64> {
+        let streams = &self.segment.columns.streams;
+        (streams.min_value() == streams.max_value()).then(|| streams.min_value())
     }
 
     /// Whether the document is alive and lies in a scope.

@@ -1,13 +1,14 @@
 //! A question as it is looked up: for each of its clauses, the words and phrases that answer it, and how much each counts.
 
 use tantivy::Term;
-use tantivy::query::Bm25Weight;
 use tantivy::schema::Field;
-use text::{Clause, Expression};
+use text::{Clause, Expression, Form};
 
-use super::forms::{forms, spellings};
+use super::dictionary::{Entry, Frequencies, Known, by_stream};
+use super::forms::{Family, exact, family};
+use super::lists::beginning;
 use super::prefix::Expansions;
-use super::statistics::Statistics;
+use super::statistics::{Statistics, most};
 use crate::stop;
 
 /// How much another form of a word counts beside the word itself.
@@ -15,8 +16,8 @@ const FORM_FACTOR: f32 = 0.5;
 
 /// What a clause can be answered by.
 pub(super) enum What {
-    /// One word.
-    Word(String),
+    /// One word, wherever it is listed.
+    Word(Vec<Entry>),
     /// Words at neighbouring positions.
     Phrase(Vec<String>),
     /// Any word that begins so.
@@ -26,8 +27,8 @@ pub(super) enum What {
 /// One way in which a clause can occur.
 pub(super) struct Alternative {
     pub(super) what: What,
-    /// For each searched field, what an occurrence scores.
-    pub(super) weights: Vec<Bm25Weight>,
+    /// The most it can score in a field.
+    pub(super) most: f32,
     pub(super) factor: f32,
 }
 
@@ -52,7 +53,6 @@ pub(in crate::embedded) struct Question<'s> {
     pub(in crate::embedded) prefix_truncated: bool,
     /// The field that holds the rows of records.
     pub(super) row_field: Field,
-    base: Vec<Bm25Weight>,
 }
 
 impl<'s> Question<'s> {
@@ -61,11 +61,6 @@ impl<'s> Question<'s> {
         statistics: &'s Statistics<'s>,
         row_field: Field,
     ) -> tantivy::Result<Self> {
-        let fields = 0..statistics.searched.fields.len();
-        let base = fields.map(|field| {
-            let average = statistics.average(field);
-            Bm25Weight::for_one_term_without_explain(0, 1, average)
-        });
         let mut question = Self {
             statistics,
             expression: expression.clone(),
@@ -74,7 +69,6 @@ impl<'s> Question<'s> {
             required: 0,
             prefix_truncated: false,
             row_field,
-            base: base.collect(),
         };
         let mut expansions = Expansions::default();
         for (at, clause) in expression.wanted.iter().enumerate() {
@@ -131,51 +125,48 @@ impl<'s> Question<'s> {
         let Some(word) = clause.flexible_word().map(str::to_owned) else {
             return self.strict(clause, expansions);
         };
-        let frequency = self.statistics.frequency(&word)?;
-        let mut related = forms(&word, self.statistics)?;
-        if frequency == 0 {
-            let known: Vec<String> = related.iter().map(|one| one.form.term.clone()).collect();
-            let spelled = spellings(&word, self.statistics)?.into_iter();
-            related.extend(spelled.filter(|one| !known.contains(&one.form.term)));
-        }
+        let Family { exact, others } = family(&word, self.statistics)?;
         let mut lookup = Lookup::default();
-        let most = related.iter().map(|one| one.frequency).max().unwrap_or(0);
-        let decisive = if frequency > 0 { frequency } else { most };
-        if decisive > 0 {
-            lookup.rarity = self.statistics.rarity(decisive);
+        let most = others.iter().map(|(_, one)| one.frequency).max();
+        if let Some(frequency) = exact.as_ref().map(|one| one.frequency).or(most) {
+            lookup.rarity = self.statistics.rarity(frequency);
         }
-        if frequency > 0 {
-            let rarity = self.statistics.rarity(frequency);
-            lookup
-                .alternatives
-                .push(self.alternative(What::Word(word), rarity, 1.0));
+        if let Some(exact) = exact {
+            lookup.alternatives.push(self.word(exact, 1.0));
         }
-        for one in related {
-            let rarity = self.statistics.rarity(one.frequency);
-            let what = What::Word(one.form.term.clone());
-            lookup
-                .alternatives
-                .push(self.alternative(what, rarity, FORM_FACTOR));
-            clause.forms.push(one.form);
+        for (kind, other) in others {
+            let term = other.word.clone();
+            clause.forms.push(Form { term, kind });
+            lookup.alternatives.push(self.word(other, FORM_FACTOR));
         }
         Ok(lookup)
+    }
+
+    fn word(&self, word: Known, factor: f32) -> Alternative {
+        let rarity = self.statistics.rarity(word.frequency);
+        Alternative {
+            what: What::Word(word.entries),
+            most: most(rarity),
+            factor,
+        }
     }
 
     /// A clause that is looked up as it is written.
     fn strict(&self, clause: &Clause, expansions: &mut Expansions) -> tantivy::Result<Lookup> {
         let statistics = self.statistics;
         let whole = clause.terms.len() - usize::from(clause.prefix);
-        let mut rarity = 0.0;
+        let (mut rarity, mut words) = (0.0, Vec::new());
         for term in clause.terms.iter().take(whole) {
-            match statistics.frequency(term)? {
-                0 => return Ok(Lookup::default()),
-                frequency => rarity += statistics.rarity(frequency),
-            }
+            let Some(known) = exact(term, statistics)? else {
+                return Ok(Lookup::default());
+            };
+            rarity += statistics.rarity(known.frequency);
+            words.push(known);
         }
         let mut found = Vec::new();
         match (clause.terms.as_slice(), clause.prefix) {
             ([], _) => {}
-            ([word], false) => found.push(What::Word(word.clone())),
+            ([_], false) => found.extend(words.pop().map(|word| What::Word(word.entries))),
             ([start], true) => {
                 let frequency = self.prefix_frequency(start)?;
                 rarity = statistics.rarity(frequency);
@@ -195,36 +186,27 @@ impl<'s> Question<'s> {
         let alternatives = found.into_iter();
         Ok(Lookup {
             alternatives: alternatives
-                .map(|what| self.alternative(what, rarity, 1.0))
+                .map(|what| Alternative {
+                    what,
+                    most: most(rarity),
+                    factor: 1.0,
+                })
                 .collect(),
             rarity,
         })
     }
 
-    fn alternative(&self, what: What, rarity: f32, factor: f32) -> Alternative {
-        // The rarity in the base weights, which are made for a word that none of one document has.
-        let base = 4.0_f32.ln();
-        let weights = self.base.iter();
-        Alternative {
-            what,
-            weights: weights
-                .map(|weight| weight.boost_by(rarity / base))
-                .collect(),
-            factor,
-        }
-    }
-
-    /// In how many admitted documents a word begins so, in the field that has it most often.
+    /// In how many admitted documents a word begins so.
     fn prefix_frequency(&self, start: &str) -> tantivy::Result<u64> {
-        let mut most = 0;
-        for field in &self.statistics.searched.fields {
-            let mut sum = 0;
+        let mut frequencies = Frequencies::default();
+        for (number, field) in self.statistics.searched.fields.iter().enumerate() {
             for gate in &self.statistics.searched.gates {
-                sum += super::lists::beginning(gate, field, start)?.len() as u64;
+                let (documents, mut counts) = (beginning(gate, field, start)?, Vec::new());
+                by_stream(gate, documents.into_iter(), &mut counts);
+                frequencies.add(number, &counts);
             }
-            most = most.max(sum);
         }
-        Ok(most)
+        Ok(frequencies.documents())
     }
 
     /// The words that end a phrase, in all fields.

@@ -12,10 +12,15 @@ use super::Gate;
 use super::best::Ranked;
 use super::lists::SegmentLookups;
 use super::question::Question;
+use super::ranges::{Bounds, MARGIN};
+use super::reading::{Reading, choose_first};
 use super::selection::{Coverages, Selection};
 use super::threads::{lend, lends};
-use super::window::{Match, Matches, for_each_match, matches_of};
+use super::window::{
+    Match, Matches, Negligible, WindowScores, for_each_match, for_each_with_all, matches_of,
+};
 use crate::catalog::StreamRef;
+use crate::search::EVERY_WORD;
 use crate::stop;
 
 /// Documents that cover less than this share of what the best one covers are no answer.
@@ -106,45 +111,68 @@ pub(in crate::embedded) struct Ranking {
 pub(in crate::embedded) struct Search<'q> {
     pub(super) question: &'q Question<'q>,
     pub(super) segments: Vec<SegmentLookups<'q>>,
-    /// All wanted clauses.
-    every: u64,
 }
 
 impl<'q> Search<'q> {
     pub(in crate::embedded) fn new(question: &'q Question<'q>) -> tantivy::Result<Self> {
         let mut segments = Vec::new();
         if question.can_match() {
-            for gate in &question.statistics.searched.gates {
+            for (number, gate) in question.statistics.searched.gates.iter().enumerate() {
                 if stop::asked() {
                     break;
                 }
-                segments.push(SegmentLookups::new(question, gate)?);
+                segments.push(SegmentLookups::new(question, number, gate)?);
             }
         }
-        let clauses = question.wanted.len().min(64);
-        let every = (0..clauses).fold(0, |all, at| all | 1 << at);
-        Ok(Self {
-            question,
-            segments,
-            every,
-        })
+        Ok(Self { question, segments })
     }
 
-    /// Looks at every match: the figures, and those that rank best.
+    /// Looks at the matches that can matter: those that rank best, and all where they are counted.
     fn pass(&self, selection: &mut Selection) -> tantivy::Result<()> {
         let mut coverages = Coverages::new(self.question);
+        let mut scores = WindowScores::new();
+        let mut reading = Vec::with_capacity(self.segments.len());
         for lookups in &self.segments {
-            let mut selecting = Selecting {
-                search: self,
-                gate: lookups.gate,
-                coverages: &mut coverages,
-                selection,
-                by_ceiling: by_ceiling(lookups),
-                negligible: 0,
-            };
-            for_each_match(lookups, &mut selecting)?;
+            if let Some(documents) = lookups.documents() {
+                matches_of(lookups, &documents, &mut |found| {
+                    self.look_at(lookups.gate, found, &mut coverages, selection);
+                })?;
+                continue;
+            }
+            let bounds = Bounds::new(lookups, self.question)?;
+            reading.push((lookups, Reading::new(bounds)));
+        }
+        // The most promising ranges first: what they hold decides how little of the others must be read.
+        choose_first(reading.iter_mut().map(|(_, reading)| reading));
+        for _ in ["the first", "the others"] {
+            for (lookups, reading) in &mut reading {
+                let mut selecting = Selecting {
+                    search: self,
+                    gate: lookups.gate,
+                    coverages: &mut coverages,
+                    selection,
+                    reading,
+                };
+                for_each_match(lookups, &mut scores, &mut selecting)?;
+                reading.go_on();
+            }
         }
         Ok(())
+    }
+
+    /// How many admitted documents hold every clause; no more than [`EVERY_WORD`] are counted.
+    fn with_every_word(&self) -> tantivy::Result<u64> {
+        let (mut count, mut scores) = (0, WindowScores::new());
+        for lookups in &self.segments {
+            for_each_with_all(lookups, &mut scores, &mut |document| {
+                count += u64::from(lookups.gate.admits(document));
+                count < EVERY_WORD
+            })?;
+            if count >= EVERY_WORD {
+                break;
+            }
+        }
+        Ok(count)
     }
 
     fn look_at(
@@ -159,15 +187,11 @@ impl<'q> Search<'q> {
         }
         let coverage = coverages.of(found.clauses);
         let score = score(found.sum, coverage);
-        let is_whole = found.clauses == self.every;
         // Whether a document is admitted costs most, so it is asked last.
-        let matters =
-            is_whole || selection.count || coverage > selection.best || selection.wants(score);
+        let matters = selection.count || selection.wants(score);
         if coverage < selection.floor || !matters || !gate.admits(found.document) {
             return;
         }
-        selection.with_every_word += u64::from(is_whole);
-        selection.best = selection.best.max(coverage);
         if selection.count {
             *selection.by_clauses.entry(found.clauses).or_default() += 1;
         }
@@ -221,23 +245,25 @@ impl<'q> Search<'q> {
     ) -> tantivy::Result<Ranking> {
         let mut selection = Selection::new(None, 0, true);
         self.pass(&mut selection)?;
-        let floor = selection.best * LEAST_COVERAGE;
+        let floor = selection.best_coverage() * LEAST_COVERAGE;
         let mut coverages = Coverages::new(self.question);
+        let (mut total, mut scores) = (0, WindowScores::new());
         for lookups in &self.segments {
             let mut taking = Taking(|found: Match| {
                 if self.has_required(found.clauses)
                     && coverages.of(found.clauses) >= floor
                     && lookups.gate.admits(found.document)
                 {
+                    total += 1;
                     each(lookups.gate, found.document);
                 }
             });
-            for_each_match(lookups, &mut taking)?;
+            for_each_match(lookups, &mut scores, &mut taking)?;
         }
         Ok(Ranking {
             found: Vec::new(),
-            total: Some(selection.total(&mut coverages, floor)),
-            with_every_word: selection.with_every_word,
+            total: Some(total),
+            with_every_word: self.with_every_word()?,
         })
     }
 }
@@ -255,20 +281,9 @@ fn score(sum: f64, coverage: f32) -> f32 {
 struct Taking<F>(F);
 
 impl<F: FnMut(Match)> Matches for Taking<F> {
-    fn negligible(&mut self) -> u64 {
-        0
-    }
-
     fn take(&mut self, found: Match) {
         (self.0)(found);
     }
-}
-
-/// The clauses of a segment with the most that a document can score by each, the least first.
-fn by_ceiling(lookups: &SegmentLookups<'_>) -> Vec<(usize, f32)> {
-    let mut clauses: Vec<_> = lookups.ceilings().into_iter().enumerate().collect();
-    clauses.sort_by(|one, other| one.1.total_cmp(&other.1));
-    clauses
 }
 
 /// Selects among the matches of one segment.
@@ -277,30 +292,26 @@ struct Selecting<'s, 'q> {
     gate: &'s Gate<'q>,
     coverages: &'s mut Coverages<'q>,
     selection: &'s mut Selection,
-    by_ceiling: Vec<(usize, f32)>,
-    negligible: u64,
+    reading: &'s mut Reading,
 }
 
 impl Matches for Selecting<'_, '_> {
-    /// Adds clauses, the least first, for as long as all of them together cannot make a document matter.
-    fn negligible(&mut self) -> u64 {
+    fn ranges(&mut self, window: usize) -> u64 {
+        let threshold = self.selection.threshold().unwrap_or(0.0);
+        self.reading.ranges(window, threshold)
+    }
+
+    fn negligible(&mut self) -> Negligible {
         let Some(threshold) = self.selection.threshold() else {
-            return 0;
+            return Negligible::default();
         };
-        let (mut clauses, mut ceiling) = (0, 0.0);
-        for (number, most) in &self.by_ceiling {
-            clauses |= 1_u64 << (number % 64);
-            ceiling += most;
-            let coverage = self.search.question.coverage(clauses);
-            // A little more, for sums of floats round.
-            let reach = ceiling * coverage * 1.0001;
-            if reach >= threshold || coverage > self.selection.best || clauses == self.search.every
-            {
-                break;
-            }
-            self.negligible |= clauses;
-        }
-        self.negligible
+        self.reading.negligible(self.search.question, threshold)
+    }
+
+    fn can_matter(&mut self, sum: f64, clauses: u64) -> bool {
+        let most = score(sum, self.coverages.of(clauses)) * MARGIN;
+        let threshold = self.selection.threshold();
+        threshold.is_none_or(|threshold| most >= threshold)
     }
 
     fn take(&mut self, found: Match) {
@@ -324,7 +335,6 @@ pub(in crate::embedded) fn rank(
     let total = page
         .count
         .then(|| selection.total(&mut Coverages::new(search.question), floor));
-    let with_every_word = selection.with_every_word;
     let mut found = placed(search, selection, floor, ties)?;
     if let Some(after) = page.after {
         retain_following(&mut found, after, ties);
@@ -333,7 +343,7 @@ pub(in crate::embedded) fn rank(
     Ok(Ranking {
         found,
         total,
-        with_every_word,
+        with_every_word: search.with_every_word()?,
     })
 }
 
@@ -347,7 +357,7 @@ fn select(
     let by_row = matches!(ties, Ties::Rows);
     let mut selection = Selection::new(Some(page), lenders, by_row);
     search.pass(&mut selection)?;
-    let floor = selection.best * LEAST_COVERAGE;
+    let floor = selection.best_coverage() * LEAST_COVERAGE;
     if selection.is_spoiled(floor) {
         selection = Selection::new(Some(page), lenders, by_row);
         selection.floor = floor;

@@ -10,19 +10,32 @@ use super::rank::{NEIGHBOURS, Page};
 pub(super) struct Coverages<'q> {
     question: &'q Question<'q>,
     known: HashMap<u64, f32>,
+    /// Those of questions with few clauses, by their bits.
+    all: Vec<f32>,
     last: (u64, f32),
 }
 
+/// Up to so many clauses, every set of them is computed at once.
+const FEW: usize = 9;
+
 impl<'q> Coverages<'q> {
     pub(super) fn new(question: &'q Question<'q>) -> Self {
+        let clauses = question.wanted.len();
+        let sets = if clauses <= FEW { 1_u64 << clauses } else { 0 };
         Self {
             question,
             known: HashMap::new(),
+            all: (0..sets).map(|set| question.coverage(set)).collect(),
             last: (0, 0.0),
         }
     }
 
+    #[inline]
     pub(super) fn of(&mut self, clauses: u64) -> f32 {
+        let at = usize::try_from(clauses).unwrap_or(usize::MAX);
+        if let Some(known) = self.all.get(at) {
+            return *known;
+        }
         if self.last.0 != clauses {
             let coverage = self.known.entry(clauses);
             let coverage = *coverage.or_insert_with(|| self.question.coverage(clauses));
@@ -38,13 +51,12 @@ pub(super) struct Selection {
     pub(super) lenders: Best,
     /// The best that come after the previous page.
     pub(super) page: Best,
+    /// The best of all.
+    pub(super) first: Best,
     pub(super) count: bool,
     /// Coverage below which nothing matters.
     pub(super) floor: f32,
-    /// The best coverage seen.
-    pub(super) best: f32,
     pub(super) by_clauses: HashMap<u64, u64>,
-    pub(super) with_every_word: u64,
 }
 
 impl Selection {
@@ -59,16 +71,15 @@ impl Selection {
         Self {
             lenders: Best::new(lenders, None, by_row),
             page: Best::new(most, page.and_then(|page| page.after), by_row),
-            count: page.is_none_or(|page| page.count),
+            first: Best::new(1, None, by_row),
+            count: page.is_some_and(|page| page.count),
             floor: 0.0,
-            best: 0.0,
             by_clauses: HashMap::new(),
-            with_every_word: 0,
         }
     }
 
     pub(super) fn wants(&self, score: f32) -> bool {
-        self.page.wants(score) || self.lenders.wants(score)
+        self.page.wants(score) || self.lenders.wants(score) || self.first.wants(score)
     }
 
     /// The score below which no document matters any more, if there is one.
@@ -82,12 +93,23 @@ impl Selection {
                 .map(|one| one.0.score),
         };
         let (page, lenders) = (worst(&self.page)?, worst(&self.lenders)?);
-        (!self.count).then(|| page.min(lenders))
+        let first = worst(&self.first)?;
+        (!self.count).then(|| page.min(lenders).min(first))
     }
 
     pub(super) fn offer(&mut self, ranked: Ranked) {
         self.page.offer(ranked);
         self.lenders.offer(ranked);
+        self.first.offer(ranked);
+    }
+
+    /// What the best document covers.
+    pub(super) fn best_coverage(&self) -> f32 {
+        let best = self.first.all().max_by(|one, other| {
+            let by_score = one.score.total_cmp(&other.score);
+            by_score.then(one.coverage.total_cmp(&other.coverage))
+        });
+        best.map_or(0.0, |best| best.coverage)
     }
 
     pub(super) fn total(&self, coverages: &mut Coverages<'_>, floor: f32) -> u64 {

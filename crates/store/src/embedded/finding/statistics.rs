@@ -1,21 +1,18 @@
 //! The figures that order hits: how many documents there are, how long their fields are, and how many hold a word. They count
 //! admitted documents and searched fields only, and are kept for as long as a segment stays as it is.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tantivy::DocId;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::index::InvertedIndexReader;
-use tantivy::postings::TermInfo;
-use tantivy::query::Bm25StatisticsProvider;
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, Term};
 
+use super::dictionary::{Listed, Pattern};
 use super::{Gate, Searched, SearchedField};
 use crate::stop;
 
-/// For how many kinds of searches figures of a segment are kept, and for how many words each.
-const KEPT_SEARCHES: usize = 32;
+/// For how many kinds of searches figures of a segment are kept, and of how many words each.
+const KEPT_SEARCHES: usize = 16;
 const KEPT_WORDS: usize = 8192;
 /// After how many documents cancellation is checked.
 const LOOK_EVERY: DocId = 65_536;
@@ -28,15 +25,27 @@ pub(in crate::embedded) struct SegmentFigures(Mutex<HashMap<u64, Figures>>);
 #[derive(Default)]
 struct Figures {
     sizes: Option<Sizes>,
-    /// By number of the field and word.
-    frequencies: HashMap<(u32, String), u32>,
+    /// By number of the field and what was looked for.
+    words: HashMap<(u32, Pattern), Arc<[Listed]>>,
+    /// How many words these are together.
+    kept: usize,
 }
 
-/// How many documents there are, and for each searched field the words in it and the documents that have it.
+/// How many documents there are, and for each searched field and stream, by their numbers, how many words in how many texts.
 #[derive(Clone, Default)]
 struct Sizes {
     documents: u64,
-    fields: Vec<(u64, u64)>,
+    texts: BTreeMap<(usize, u64), (u64, u64)>,
+}
+
+impl Sizes {
+    fn add_text(&mut self, field: usize, stream: u64, length: u32) {
+        if length > 0 {
+            let (words, texts) = self.texts.entry((field, stream)).or_default();
+            *words += u64::from(length);
+            *texts += 1;
+        }
+    }
 }
 
 impl SegmentFigures {
@@ -48,8 +57,20 @@ impl SegmentFigures {
         self.lock().get(&key)?.sizes.clone()
     }
 
-    fn frequency(&self, key: u64, word: &(u32, String)) -> Option<u32> {
-        self.lock().get(&key)?.frequencies.get(word).copied()
+    pub(super) fn words(&self, key: u64, name: &(u32, Pattern)) -> Option<Arc<[Listed]>> {
+        self.lock().get(&key)?.words.get(name).cloned()
+    }
+
+    pub(super) fn keep_words(&self, key: u64, name: (u32, Pattern), words: Arc<[Listed]>) {
+        self.keep(key, |figures| {
+            // That there is none is worth knowing too.
+            figures.kept += words.len() + 1;
+            if figures.kept > KEPT_WORDS {
+                figures.words.clear();
+                figures.kept = words.len() + 1;
+            }
+            figures.words.insert(name, words);
+        });
     }
 
     fn keep(&self, key: u64, keep: impl FnOnce(&mut Figures)) {
@@ -57,11 +78,7 @@ impl SegmentFigures {
         if kept.len() >= KEPT_SEARCHES && !kept.contains_key(&key) {
             kept.clear();
         }
-        let figures = kept.entry(key).or_default();
-        if figures.frequencies.len() >= KEPT_WORDS {
-            figures.frequencies.clear();
-        }
-        keep(figures);
+        keep(kept.entry(key).or_default());
     }
 }
 
@@ -70,16 +87,73 @@ pub(in crate::embedded) struct Statistics<'s> {
     pub(super) searched: &'s Searched<'s>,
     /// Admitted documents.
     pub(super) documents: u64,
-    /// The average length of each searched field, of those documents that have it.
-    averages: Vec<f32>,
+    /// By searched field.
+    pub(super) lengths: Vec<Lengths>,
+}
+
+/// How the length of a field counts: the longer it is, the less an occurrence says. Fields of different streams are measured
+/// apart: which of them share a place in the index depends on fields that may not be seen.
+#[derive(Default)]
+pub(super) struct Lengths {
+    by_stream: BTreeMap<u64, Length>,
+}
+
+/// Lengths in one stream.
+pub(super) struct Length {
+    /// Of the texts that are not empty.
+    pub(super) average: f32,
+    /// What stands beside the number of occurrences in a score, by encoded length.
+    pub(super) terms: Box<[f32; 256]>,
+}
+
+/// How soon more occurrences say nothing new, and how much lengths count.
+const SATURATION: f32 = 1.2;
+const LENGTH_SHARE: f32 = 0.75;
+
+impl Lengths {
+    fn add(&mut self, stream: u64, average: f32) {
+        let mut terms = Box::new([0.0; 256]);
+        for (code, term) in (0..=u8::MAX).zip(terms.iter_mut()) {
+            #[expect(clippy::cast_precision_loss, reason = "a ratio of lengths")]
+            let relative = FieldNormReader::id_to_fieldnorm(code) as f32 / average;
+            *term = SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * relative);
+        }
+        self.by_stream.insert(stream, Length { average, terms });
+    }
+
+    /// Those of the only stream, where there is one.
+    pub(super) fn only(&self) -> Option<&Length> {
+        let only = self.by_stream.first_key_value();
+        only.filter(|_| self.by_stream.len() == 1)
+            .map(|(_, one)| one)
+    }
+
+    pub(super) fn of_stream(&self, stream: u64) -> Option<&Length> {
+        self.by_stream.get(&stream)
+    }
+
+    pub(super) fn by_stream(&self) -> impl Iterator<Item = (u64, &Length)> {
+        self.by_stream
+            .iter()
+            .map(|(stream, length)| (*stream, length))
+    }
+}
+
+/// What a word scores with so many occurrences, as a share of the most it can score.
+pub(super) fn saturated(times: u32, length_term: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of counts")]
+    let times = times as f32;
+    times / (times + length_term)
+}
+
+/// The most that something so rare can score.
+pub(super) fn most(rarity: f32) -> f32 {
+    rarity * (1.0 + SATURATION)
 }
 
 impl<'s> Statistics<'s> {
     pub(in crate::embedded) fn new(searched: &'s Searched<'s>) -> tantivy::Result<Self> {
-        let mut all = Sizes {
-            documents: 0,
-            fields: vec![(0, 0); searched.fields.len()],
-        };
+        let mut all = Sizes::default();
         for gate in &searched.gates {
             let figures = &gate.segment.columns.figures;
             let known = figures.sizes(searched.key);
@@ -93,61 +167,25 @@ impl<'s> Statistics<'s> {
                 sizes
             };
             all.documents += sizes.documents;
-            for (sum, here) in all.fields.iter_mut().zip(sizes.fields) {
-                *sum = (sum.0 + here.0, sum.1 + here.1);
+            for (place, (words, texts)) in sizes.texts {
+                let sum = all.texts.entry(place).or_default();
+                *sum = (sum.0 + words, sum.1 + texts);
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "an average")]
-        let average = |(words, documents): &(u64, u64)| match documents {
-            0 => 1.0,
-            _ => *words as f32 / *documents as f32,
-        };
+        let mut lengths: Vec<Lengths> = Vec::new();
+        lengths.resize_with(searched.fields.len(), Lengths::default);
+        for ((field, stream), (words, texts)) in all.texts {
+            #[expect(clippy::cast_precision_loss, reason = "an average")]
+            let average = words as f32 / texts as f32;
+            if let Some(lengths) = lengths.get_mut(field) {
+                lengths.add(stream, average);
+            }
+        }
         Ok(Self {
             searched,
             documents: all.documents,
-            averages: all.fields.iter().map(average).collect(),
+            lengths,
         })
-    }
-
-    /// The average length of a searched field.
-    pub(super) fn average(&self, field: usize) -> f32 {
-        self.averages.get(field).copied().unwrap_or(1.0)
-    }
-
-    /// In how many admitted documents a word stands, in the field that has it most often.
-    pub(super) fn frequency(&self, word: &str) -> tantivy::Result<u64> {
-        let mut most = 0;
-        for field in &self.searched.fields {
-            let Some(frequency) = self.frequency_in(field, word)? else {
-                break;
-            };
-            most = most.max(frequency);
-        }
-        Ok(most)
-    }
-
-    /// `None` when the search is stopped.
-    fn frequency_in(&self, field: &SearchedField, word: &str) -> tantivy::Result<Option<u64>> {
-        let term = Term::from_field_text(field.field, word);
-        let name = (field.field.field_id(), word.to_owned());
-        let mut sum = 0;
-        for gate in &self.searched.gates {
-            let figures = &gate.segment.columns.figures;
-            let known = figures.frequency(self.searched.key, &name);
-            let count = if let Some(count) = known {
-                count
-            } else {
-                let Some(count) = count(gate, field, &term)? else {
-                    return Ok(None);
-                };
-                figures.keep(self.searched.key, |kept| {
-                    kept.frequencies.insert(name.clone(), count);
-                });
-                count
-            };
-            sum += u64::from(count);
-        }
-        Ok(Some(sum))
     }
 
     /// How rare something is that so many documents have.
@@ -159,37 +197,6 @@ impl<'s> Statistics<'s> {
     }
 }
 
-/// The same figures for the engine's own scores of phrases.
-impl Bm25StatisticsProvider for Statistics<'_> {
-    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        let at = self
-            .searched
-            .fields
-            .iter()
-            .position(|one| one.field == field);
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the engine divides it by the number of documents again"
-        )]
-        let words = (self.average(at.unwrap_or(usize::MAX)) * self.documents as f32) as u64;
-        Ok(words.max(1))
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.documents)
-    }
-
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        let word = term.serialized_value_bytes();
-        Ok(match std::str::from_utf8(word) {
-            Ok(word) => self.frequency(word)?.min(self.documents),
-            Err(_) => 0,
-        })
-    }
-}
-
 /// Reads the lengths of all admitted documents of a segment; `None` when the search is stopped.
 fn sizes(gate: &Gate<'_>, fields: &[SearchedField]) -> tantivy::Result<Option<Sizes>> {
     let reader = gate.segment.reader;
@@ -197,16 +204,21 @@ fn sizes(gate: &Gate<'_>, fields: &[SearchedField]) -> tantivy::Result<Option<Si
     for field in fields {
         lengths.push(reader.get_fieldnorms_reader(field.field)?);
     }
-    let mut sizes = Sizes {
-        documents: 0,
-        fields: vec![(0, 0); fields.len()],
-    };
-    if gate.is_open && !reader.has_deletes() && fields.iter().all(SearchedField::is_everywhere) {
+    let mut sizes = Sizes::default();
+    let (streams, only) = (&gate.segment.columns.streams, gate.only_stream());
+    if let (Some(only), true, false) = (only, gate.is_open, reader.has_deletes())
+        && fields.iter().all(SearchedField::is_everywhere)
+    {
         sizes.documents = u64::from(reader.max_doc());
-        for (sum, lengths) in sizes.fields.iter_mut().zip(&lengths) {
+        for (field, lengths) in lengths.iter().enumerate() {
+            let (mut words, mut texts) = (0, 0);
             for document in 0..reader.max_doc() {
                 let length = lengths.fieldnorm(document);
-                *sum = (sum.0 + u64::from(length), sum.1 + u64::from(length > 0));
+                words += u64::from(length);
+                texts += u64::from(length > 0);
+            }
+            if texts > 0 {
+                sizes.texts.insert((field, only), (words, texts));
             }
         }
         return Ok(Some(sizes));
@@ -219,9 +231,10 @@ fn sizes(gate: &Gate<'_>, fields: &[SearchedField]) -> tantivy::Result<Option<Si
             continue;
         }
         sizes.documents += 1;
-        for ((sum, field), lengths) in sizes.fields.iter_mut().zip(fields).zip(&lengths) {
+        let stream = only.or_else(|| streams.first(document)).unwrap_or_default();
+        for (number, (field, lengths)) in fields.iter().zip(&lengths).enumerate() {
             let length = length(gate, field, lengths, document);
-            *sum = (sum.0 + u64::from(length), sum.1 + u64::from(length > 0));
+            sizes.add_text(number, stream, length);
         }
     }
     Ok(Some(sizes))
@@ -239,38 +252,4 @@ fn length(
     } else {
         0
     }
-}
-
-/// In how many admitted documents of a segment a word stands in a field.
-fn count(gate: &Gate<'_>, field: &SearchedField, term: &Term) -> tantivy::Result<Option<u32>> {
-    let index = gate.segment.reader.inverted_index(field.field)?;
-    match index.get_term_info(term)? {
-        Some(info) => count_entries(gate, field, &index, &info),
-        None => Ok(Some(0)),
-    }
-}
-
-/// How many entries of a word's list are admitted documents that show the field; `None` when the search is stopped.
-pub(super) fn count_entries(
-    gate: &Gate<'_>,
-    field: &SearchedField,
-    index: &InvertedIndexReader,
-    info: &TermInfo,
-) -> tantivy::Result<Option<u32>> {
-    if gate.is_open && field.is_everywhere() && !gate.segment.reader.has_deletes() {
-        return Ok(Some(info.doc_freq));
-    }
-    let mut list = index.read_block_postings_from_terminfo(info, IndexRecordOption::Basic)?;
-    let mut count = 0;
-    while !list.docs().is_empty() {
-        if stop::asked() {
-            return Ok(None);
-        }
-        let admitted = list.docs().iter().filter(|document| {
-            gate.admits(**document) && gate.factor(&field.factors, **document) > 0.0
-        });
-        count += u32::try_from(admitted.count()).unwrap_or(u32::MAX);
-        list.advance();
-    }
-    Ok(Some(count))
 }

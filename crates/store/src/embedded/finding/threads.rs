@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, DocId};
 
-use super::Gate;
 use super::rank::{Found, NEIGHBOURS, Search};
+use super::{Gate, Searched};
 use crate::embedded::index::Segment;
 use crate::stop;
 
@@ -79,7 +79,7 @@ pub(super) fn lend(
         let Some(position) = threads.position(lender.address)? else {
             continue;
         };
-        for (row, address) in threads.neighbours(&position)? {
+        for (row, address) in threads.sides(&position)?.into_iter().flatten() {
             let share = lender.score * SHARE;
             // Lenders come best first, so the first one lends most.
             lent.entry(address).or_insert((share, row, lender.row));
@@ -99,6 +99,22 @@ pub(super) fn lend(
         ));
     }
     Ok(found)
+}
+
+/// The rows of the admitted documents right before and right after one in its conversation.
+pub(in crate::embedded) fn neighbours(
+    searched: &Searched<'_>,
+    address: DocAddress,
+) -> tantivy::Result<[Option<u64>; 2]> {
+    let mut threads = Threads {
+        gates: &searched.gates,
+        opened: HashMap::new(),
+    };
+    let Some(position) = threads.position(address)? else {
+        return Ok([None, None]);
+    };
+    let sides = threads.sides(&position)?;
+    Ok(sides.map(|side| side.first().map(|one| one.0)))
 }
 
 /// The conversation columns of a segment.
@@ -241,8 +257,8 @@ impl<'s> Threads<'s> {
         }))
     }
 
-    /// The admitted documents next to one in its conversation, on both sides, with their rows.
-    fn neighbours(&mut self, position: &Position) -> tantivy::Result<Vec<(u64, DocAddress)>> {
+    /// The admitted documents next to one in its conversation, on both sides, with their rows; the nearest first.
+    fn sides(&mut self, position: &Position) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for segment in 0..self.gates.len() {
             let Some((gate, opened)) = self.open(segment, position.scope)? else {
@@ -262,8 +278,11 @@ impl<'s> Threads<'s> {
         after.sort_unstable();
         before.truncate(NEIGHBOURS / 2);
         after.truncate(NEIGHBOURS / 2);
-        let both = before.into_iter().chain(after);
-        Ok(both.map(|(_, row, address)| (row, address)).collect())
+        let named = |side: Vec<(i64, u64, DocAddress)>| {
+            let side = side.into_iter();
+            side.map(|(_, row, address)| (row, address)).collect()
+        };
+        Ok([named(before), named(after)])
     }
 }
 

@@ -1,69 +1,17 @@
 //! Scores of all documents of a segment that hold anything of a question, some thousand documents at a time.
 
-use tantivy::{DocId, TERMINATED};
+use std::ops::Range;
+
+use tantivy::DocId;
 
 use super::Gate;
-use super::lists::{List, SegmentLookups, Ways};
+use super::lists::{ClauseLookup, List, SegmentLookups};
+use super::ranges::RANGE;
+use super::scores::{SIZE, Scores};
 use crate::stop;
 
-/// How many documents are looked at together: their scores fit the processor's cache.
-const SIZE: usize = 8192;
-/// The same as a number of documents.
-const DOCUMENTS: DocId = 8192;
-
-/// Scores of the documents of one window.
-struct Scores<T> {
-    values: Vec<T>,
-    /// One bit for each document that has a value.
-    present: Vec<u64>,
-}
-
-impl<T: Copy + Default> Scores<T> {
-    fn new() -> Self {
-        Self {
-            values: vec![T::default(); SIZE],
-            present: vec![0; SIZE / 64],
-        }
-    }
-
-    #[inline]
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "the place is taken modulo the size"
-    )]
-    fn change(&mut self, place: usize, change: impl FnOnce(T) -> T) {
-        let place = place % SIZE;
-        self.values[place] = change(self.values[place]);
-        self.present[place / 64] |= 1 << (place % 64);
-    }
-
-    /// Hands over all values in order, and forgets them.
-    #[inline]
-    fn drain(&mut self, mut each: impl FnMut(usize, T)) {
-        for (word, bits) in self.present.iter_mut().enumerate() {
-            let mut left = std::mem::take(bits);
-            while left != 0 {
-                let place = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                if let Some(value) = self.values.get_mut(place) {
-                    each(place, std::mem::take(value));
-                }
-            }
-        }
-    }
-
-    /// The places that have a value, in order.
-    fn places(&self, places: &mut Vec<usize>) {
-        places.clear();
-        for (word, bits) in self.present.iter().enumerate() {
-            let mut left = *bits;
-            while left != 0 {
-                places.push(word * 64 + left.trailing_zeros() as usize);
-                left &= left - 1;
-            }
-        }
-    }
-}
+/// How many documents are looked at together.
+const DOCUMENTS: DocId = 2048;
 
 /// A document that holds something of a question.
 #[derive(Debug, Clone, Copy)]
@@ -75,162 +23,375 @@ pub(super) struct Match {
     pub(super) clauses: u64,
 }
 
-/// The open lists of one clause: for each alternative its factor and its lists.
-type ClauseLists<'l> = Vec<(f32, Vec<List<'l>>)>;
+/// One clause, read forwards.
+struct OpenClause<'l> {
+    /// For each alternative that stands in many documents its factor and its lists.
+    long: Vec<(f32, Vec<List<'l>>)>,
+    /// What is left of the documents of all others.
+    short: &'l [(DocId, f32)],
+}
 
-fn open<'l>(clauses: &'l [Vec<Ways<'l>>]) -> tantivy::Result<Vec<ClauseLists<'l>>> {
-    let mut opened = Vec::with_capacity(clauses.len());
-    for ways in clauses {
-        let lists = ways.iter().map(|one| Ok((one.factor, one.lists()?)));
-        opened.push(lists.collect::<tantivy::Result<Vec<_>>>()?);
+impl<'l> OpenClause<'l> {
+    fn all(clauses: &'l [ClauseLookup<'l>]) -> tantivy::Result<Vec<Self>> {
+        let mut opened = Vec::with_capacity(clauses.len());
+        for clause in clauses {
+            let long = clause.long.iter();
+            let long = long.map(|ways| Ok((ways.factor, ways.lists()?)));
+            opened.push(Self {
+                long: long.collect::<tantivy::Result<_>>()?,
+                short: &clause.short,
+            });
+        }
+        Ok(opened)
     }
-    Ok(opened)
+
+    /// What a document scores: its best alternative. Documents are asked for in ascending order.
+    fn score_of(&mut self, gate: &Gate<'_>, document: DocId) -> f32 {
+        self.skip_to(document);
+        let first = self.short.first().filter(|one| one.0 == document);
+        let mut best = first.map_or(0.0, |one| one.1);
+        for (factor, lists) in &mut self.long {
+            let scores = lists
+                .iter_mut()
+                .filter_map(|list| list.score_of(gate, document));
+            best = best.max(scores.fold(0.0, |sum, score| sum + score * *factor));
+        }
+        best
+    }
+
+    fn skip_to(&mut self, document: DocId) {
+        if self.short.first().is_some_and(|one| one.0 < document) {
+            let before = self.short.partition_point(|one| one.0 < document);
+            self.short = self.short.get(before..).unwrap_or_default();
+        }
+    }
+
+    /// Hands over the documents of short lists in a part of the segment.
+    fn read_short(&mut self, part: &Range<DocId>, mut each: impl FnMut(DocId, f32)) {
+        self.skip_to(part.start);
+        while let Some(((document, score), rest)) = self.short.split_first() {
+            if *document >= part.end {
+                return;
+            }
+            each(*document, *score);
+            self.short = rest;
+        }
+    }
+}
+
+/// Clauses that only documents with other clauses are held against.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Negligible {
+    /// One bit each.
+    pub(super) clauses: u64,
+    /// Their numbers with the most that a document can score by each, the least first.
+    pub(super) by_ceiling: Vec<(usize, f32)>,
 }
 
 /// Who looks at the matches of a segment.
 pub(super) trait Matches {
-    /// Clauses, one bit each, of which documents with no other clause do not matter any more. Once in it, a clause stays.
-    fn negligible(&mut self) -> u64;
+    /// Which ranges of a window are read, one bit each.
+    fn ranges(&mut self, _window: usize) -> u64 {
+        u64::MAX
+    }
+
+    /// Clauses of which documents with no other clause do not matter any more. Once in it, a clause stays.
+    fn negligible(&mut self) -> Negligible {
+        Negligible::default()
+    }
+
+    /// Whether a document with these clauses that scores no more than this can matter.
+    fn can_matter(&mut self, _sum: f64, _clauses: u64) -> bool {
+        true
+    }
+
     /// Takes the next document.
     fn take(&mut self, found: Match);
 }
 
-/// Hands over the documents that hold a wanted clause and none that is excluded, in order; those that hold negligible clauses
-/// only may be left out. Whether a document is admitted is not asked.
+/// Hands over the documents that hold a wanted clause and none that is excluded, in order; those in other ranges, and those
+/// that hold negligible clauses only, may be left out. Whether a document is admitted is not asked.
 pub(super) fn for_each_match(
     lookups: &SegmentLookups<'_>,
+    scores: &mut WindowScores,
     matches: &mut dyn Matches,
 ) -> tantivy::Result<()> {
-    let mut window = Window {
-        gate: lookups.gate,
-        way: Scores::new(),
-        clause: Scores::new(),
-        sums: Scores::new(),
-        masks: vec![0; SIZE],
-        begin: 0,
-        end: 0,
-    };
-    let mut wanted = open(&lookups.wanted)?;
-    let mut excluded = open(&lookups.excluded)?;
-    let mut touched = Vec::new();
-    while !stop::asked() {
-        let negligible = matches.negligible();
-        let is_read = |number: usize| negligible >> (number % 64) & 1 == 0;
-        let clauses = wanted.iter().enumerate();
-        let lists = clauses.filter(|(number, _)| is_read(*number));
-        let lists = lists.flat_map(|(_, ways)| ways.iter().flat_map(|(_, lists)| lists));
-        let Some(next) = lists
-            .map(List::next)
-            .min()
-            .filter(|next| *next != TERMINATED)
-        else {
+    let mut window = Window::new(lookups.gate, scores);
+    let mut wanted = OpenClause::all(&lookups.wanted)?;
+    let mut excluded = OpenClause::all(&lookups.excluded)?;
+    for number in 0..windows(lookups.gate) {
+        let ranges = matches.ranges(number);
+        if ranges == 0 {
+            continue;
+        }
+        if stop::asked() {
             break;
-        };
-        window.begin = next - next % DOCUMENTS;
-        window.end = window.begin.saturating_add(DOCUMENTS);
-        for (number, ways) in wanted.iter_mut().enumerate() {
-            if is_read(number) {
-                window.read(number, ways);
+        }
+        let negligible = matches.negligible();
+        window.open(number, ranges);
+        for (number, clause) in wanted.iter_mut().enumerate() {
+            if negligible.clauses >> (number % 64) & 1 == 0 {
+                window.read(number, clause);
             }
         }
-        if negligible != 0 {
-            window.sums.places(&mut touched);
-            for (number, ways) in wanted.iter_mut().enumerate() {
-                if !is_read(number) {
-                    window.probe(number, ways, &touched);
-                }
-            }
-        }
-        for list in excluded.iter_mut().flatten().flat_map(|(_, lists)| lists) {
-            window.exclude(list);
+        window.probe_all(&negligible, &mut wanted, matches);
+        for clause in &mut excluded {
+            window.exclude(clause);
         }
         window.finish(matches);
     }
     Ok(())
 }
 
-/// Some thousand documents of a segment, and what they score.
-struct Window<'g> {
-    gate: &'g Gate<'g>,
+/// Hands over the documents that hold every wanted clause and none that is excluded, for as long as `each` returns true.
+pub(super) fn for_each_with_all(
+    lookups: &SegmentLookups<'_>,
+    scores: &mut WindowScores,
+    each: &mut dyn FnMut(DocId) -> bool,
+) -> tantivy::Result<()> {
+    let sizes: Vec<_> = lookups.wanted.iter().map(ClauseLookup::size).collect();
+    if sizes.contains(&0) {
+        return Ok(());
+    }
+    let opened = OpenClause::all(&lookups.wanted)?;
+    let mut excluded = OpenClause::all(&lookups.excluded)?;
+    // The rarest first: few documents have to be held against the others.
+    let mut opened: Vec<_> = sizes.into_iter().zip(opened).collect();
+    opened.sort_by_key(|(size, _)| *size);
+    let mut opened = opened.into_iter().map(|(_, clause)| clause);
+    let Some(mut rarest) = opened.next() else {
+        return Ok(());
+    };
+    let mut others: Vec<_> = opened.collect();
+    let mut has_all = |document: DocId| {
+        others
+            .iter_mut()
+            .all(|clause| clause.score_of(lookups.gate, document) > 0.0)
+            && !excluded
+                .iter_mut()
+                .any(|clause| clause.score_of(lookups.gate, document) > 0.0)
+    };
+    if rarest.long.is_empty() {
+        let mut documents = rarest.short.iter().map(|one| one.0);
+        documents.all(|document| !has_all(document) || each(document));
+        return Ok(());
+    }
+    let mut window = Window::new(lookups.gate, scores);
+    for number in 0..windows(lookups.gate) {
+        if stop::asked() {
+            break;
+        }
+        window.open(number, u64::MAX);
+        window.read(0, &mut rarest);
+        for place in window.places() {
+            let document = document_at(window.begin, place);
+            if has_all(document) && !each(document) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many windows a segment has.
+pub(super) fn windows(gate: &Gate<'_>) -> usize {
+    gate.segment.reader.max_doc().div_ceil(DOCUMENTS) as usize
+}
+
+/// What the documents of a window score. Empty between windows.
+pub(super) struct WindowScores {
     way: Scores<f32>,
     clause: Scores<f32>,
     sums: Scores<f64>,
     masks: Vec<u64>,
-    begin: DocId,
-    end: DocId,
+    touched: Vec<usize>,
 }
 
-impl Window<'_> {
+impl WindowScores {
+    pub(super) fn new() -> Self {
+        Self {
+            way: Scores::new(),
+            clause: Scores::new(),
+            sums: Scores::new(),
+            masks: vec![0; SIZE],
+            touched: Vec::new(),
+        }
+    }
+}
+
+/// Some thousand documents of a segment, and what they score.
+struct Window<'g, 's> {
+    gate: &'g Gate<'g>,
+    scores: &'s mut WindowScores,
+    begin: DocId,
+    /// The parts that are read, in order.
+    parts: Vec<Range<DocId>>,
+}
+
+impl<'g, 's> Window<'g, 's> {
+    fn new(gate: &'g Gate<'g>, scores: &'s mut WindowScores) -> Self {
+        Self {
+            gate,
+            scores,
+            begin: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Goes to a window of which these ranges are read.
+    fn open(&mut self, number: usize, ranges: u64) {
+        self.begin = DocId::try_from(number).unwrap_or(DocId::MAX / DOCUMENTS) * DOCUMENTS;
+        self.parts.clear();
+        let mut left = ranges;
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let count = (left >> first).trailing_ones();
+            let start = self.begin + first * RANGE;
+            self.parts.push(start..start + count * RANGE);
+            left = left.checked_shr(first + count).unwrap_or(0);
+            left = left.checked_shl(first + count).unwrap_or(0);
+        }
+    }
+
     /// Adds all documents of a clause.
-    fn read(&mut self, number: usize, ways: &mut ClauseLists<'_>) {
-        let (gate, begin, end) = (self.gate, self.begin, self.end);
+    fn read(&mut self, number: usize, clause: &mut OpenClause<'_>) {
+        let (gate, begin) = (self.gate, self.begin);
         let place = |document: DocId| (document - begin) as usize;
-        let (sums, masks) = (&mut self.sums, &mut self.masks);
+        let WindowScores {
+            way,
+            clause: best,
+            sums,
+            masks,
+            ..
+        } = &mut *self.scores;
         let mut add = |place: usize, score: f32| {
             sums.change(place, |sum| sum + f64::from(score));
             if let Some(mask) = masks.get_mut(place) {
                 *mask |= 1 << (number % 64);
             }
         };
-        // Most words stand in one field and have no other form here.
-        if let [(factor, lists)] = ways.as_mut_slice()
+        // Most words have no other form here, or stand in one field only.
+        if clause.long.is_empty() {
+            for part in &self.parts {
+                clause.read_short(part, |document, score| add(place(document), score));
+            }
+            return;
+        }
+        if clause.short.is_empty()
+            && let [(factor, lists)] = clause.long.as_mut_slice()
             && let [only] = lists.as_mut_slice()
         {
             let factor = *factor;
-            only.read_until(gate, end, |document, score| {
+            only.read(gate, &self.parts, |document, score| {
                 if score > 0.0 {
                     add(place(document), score * factor);
                 }
             });
             return;
         }
-        for (factor, lists) in ways {
+        for (factor, lists) in &mut clause.long {
             let factor = *factor;
-            for list in lists.iter_mut().filter(|list| list.next() < end) {
-                list.read_until(gate, end, |document, score| {
+            for list in lists {
+                list.read(gate, &self.parts, |document, score| {
                     if score > 0.0 {
-                        let change = |sum| sum + score * factor;
-                        self.way.change(place(document), change);
+                        way.change(place(document), |sum| sum + score * factor);
                     }
                 });
             }
-            let clause = &mut self.clause;
-            self.way
-                .drain(|place, score| clause.change(place, |best| best.max(score)));
+            way.drain(|place, score| best.change(place, |known| known.max(score)));
         }
-        self.clause.drain(add);
+        for part in &self.parts {
+            clause.read_short(part, |document, score| {
+                best.change(place(document), |known| known.max(score));
+            });
+        }
+        best.drain(add);
     }
 
-    /// Adds a clause to documents that have others.
-    fn probe(&mut self, number: usize, ways: &mut ClauseLists<'_>, places: &[usize]) {
+    /// Adds the negligible clauses to documents that have others and can matter, those first that can score most.
+    fn probe_all(
+        &mut self,
+        negligible: &Negligible,
+        wanted: &mut [OpenClause<'_>],
+        matches: &mut dyn Matches,
+    ) {
+        if negligible.clauses == 0 {
+            return;
+        }
+        let mut touched = std::mem::take(&mut self.scores.touched);
+        self.scores.sums.places(&mut touched);
+        let (mut left, mut most) = (negligible.clauses, 0.0);
+        most += negligible
+            .by_ceiling
+            .iter()
+            .map(|one| f64::from(one.1))
+            .sum::<f64>();
+        for (number, ceiling) in negligible.by_ceiling.iter().rev() {
+            touched.retain(|place| {
+                let scores = &mut *self.scores;
+                let (sum, mask) = (scores.sums.get(*place), scores.masks.get_mut(*place));
+                mask.is_some_and(|mask| {
+                    let matters = matches.can_matter(sum + most, *mask | left);
+                    if !matters {
+                        *mask = 0;
+                    }
+                    matters
+                })
+            });
+            if let Some(clause) = wanted.get_mut(*number) {
+                self.probe(*number, clause, &touched);
+            }
+            left &= !(1 << (number % 64));
+            most -= f64::from(*ceiling);
+        }
+        self.scores.touched = touched;
+    }
+
+    /// Adds a clause to some documents.
+    fn probe(&mut self, number: usize, clause: &mut OpenClause<'_>, places: &[usize]) {
         for &place in places {
             let document = document_at(self.begin, place);
-            let best = best_way(self.gate, ways, document);
+            let best = clause.score_of(self.gate, document);
             if best > 0.0 {
-                self.sums.change(place, |sum| sum + f64::from(best));
-                if let Some(mask) = self.masks.get_mut(place) {
+                let change = |sum| sum + f64::from(best);
+                self.scores.sums.change(place, change);
+                if let Some(mask) = self.scores.masks.get_mut(place) {
                     *mask |= 1 << (number % 64);
                 }
             }
         }
     }
 
-    fn exclude(&mut self, list: &mut List<'_>) {
-        let (begin, masks) = (self.begin, &mut self.masks);
-        list.read_until(self.gate, self.end, |document, score| {
-            if document >= begin
-                && score > 0.0
+    fn exclude(&mut self, clause: &mut OpenClause<'_>) {
+        let (begin, masks) = (self.begin, &mut self.scores.masks);
+        let mut forget = |document: DocId, score: f32| {
+            if score > 0.0
                 && let Some(mask) = masks.get_mut((document - begin) as usize)
             {
                 *mask = 0;
             }
-        });
+        };
+        for part in &self.parts {
+            clause.read_short(part, &mut forget);
+        }
+        for list in clause.long.iter_mut().flat_map(|(_, lists)| lists) {
+            list.read(self.gate, &self.parts, &mut forget);
+        }
+    }
+
+    /// The places of documents with something that is wanted, in order; then forgets all.
+    fn places(&mut self) -> Vec<usize> {
+        let mut places = Vec::new();
+        self.scores.sums.places(&mut places);
+        self.scores.sums.drain(|_, _| ());
+        self.scores.masks.fill(0);
+        places
     }
 
     /// Hands over what was added up.
     fn finish(&mut self, matches: &mut dyn Matches) {
-        let (begin, masks) = (self.begin, &mut self.masks);
-        self.sums.drain(|place, sum| {
+        let (begin, masks) = (self.begin, &mut self.scores.masks);
+        self.scores.sums.drain(|place, sum| {
             let clauses = masks.get_mut(place).map(std::mem::take).unwrap_or_default();
             if clauses != 0 {
                 let document = document_at(begin, place);
@@ -249,18 +410,6 @@ fn document_at(begin: DocId, place: usize) -> DocId {
     begin + DocId::try_from(place).unwrap_or(0)
 }
 
-/// What a document scores by a clause: its best alternative.
-fn best_way(gate: &Gate<'_>, ways: &mut ClauseLists<'_>, document: DocId) -> f32 {
-    let mut best = 0.0_f32;
-    for (factor, lists) in ways {
-        let scores = lists
-            .iter_mut()
-            .filter_map(|list| list.score_of(gate, document));
-        best = best.max(scores.fold(0.0, |sum, score| sum + score * *factor));
-    }
-    best
-}
-
 /// What some documents, in ascending order, hold of the question; those that hold nothing of it, or something excluded, are
 /// left out.
 pub(super) fn matches_of(
@@ -269,26 +418,23 @@ pub(super) fn matches_of(
     each: &mut dyn FnMut(Match),
 ) -> tantivy::Result<()> {
     let gate = lookups.gate;
-    let mut wanted = open(&lookups.wanted)?;
-    let mut excluded = open(&lookups.excluded)?;
+    let mut wanted = OpenClause::all(&lookups.wanted)?;
+    let mut excluded = OpenClause::all(&lookups.excluded)?;
     for &document in documents {
         let mut found = Match {
             document,
             sum: 0.0,
             clauses: 0,
         };
-        for (number, ways) in wanted.iter_mut().enumerate() {
-            let best = best_way(gate, ways, document);
+        for (number, clause) in wanted.iter_mut().enumerate() {
+            let best = clause.score_of(gate, document);
             if best > 0.0 {
                 found.sum += f64::from(best);
                 found.clauses |= 1 << (number % 64);
             }
         }
-        let mut others = excluded.iter_mut().flatten().flat_map(|(_, lists)| lists);
-        let is_excluded = others.any(|list| {
-            list.score_of(gate, document)
-                .is_some_and(|score| score > 0.0)
-        });
+        let mut excluded = excluded.iter_mut();
+        let is_excluded = excluded.any(|clause| clause.score_of(gate, document) > 0.0);
         if found.clauses != 0 && !is_excluded {
             each(found);
         }

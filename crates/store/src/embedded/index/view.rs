@@ -11,7 +11,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::schema::{ROW, STREAM};
-use crate::embedded::finding::{SegmentFigures, SegmentThreads};
+use crate::embedded::finding::{SegmentFigures, SegmentRanges, SegmentThreads};
 
 pub(crate) struct View {
     pub(crate) searcher: Searcher,
@@ -26,6 +26,8 @@ pub(crate) struct Columns {
     pub(crate) streams: Column<u64>,
     /// Figures for searches, kept as long as the segment and its deletions stay the same.
     pub(crate) figures: Arc<SegmentFigures>,
+    /// The best scores of ranges of documents, kept as long as the segment.
+    pub(crate) ranges: Arc<SegmentRanges>,
     /// Conversations, kept as long as the segment.
     pub(crate) threads: Arc<SegmentThreads>,
 }
@@ -52,6 +54,7 @@ impl View {
                 streams: columns.u64(STREAM)?,
                 figures: unchanged
                     .map_or_else(Arc::default, |one| Arc::clone(&one.columns.figures)),
+                ranges: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.ranges)),
                 threads: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.threads)),
             });
         }
