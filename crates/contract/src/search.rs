@@ -218,6 +218,8 @@ pub struct SearchHit {
     pub passage: Option<Passage>,
     /// How it was found, where that is not by words: `semantic` or `hybrid`.
     pub retrieval_mode: Option<String>,
+    /// What was said right before and after the best hits of a first page, in the same conversation.
+    pub neighbours: Option<Vec<Neighbour>>,
     /// The best match in a few words; not sent by us, because the first excerpt says it.
     pub snippet: Option<Snippet>,
     /// Proven matches in context, the best first; as many as the request asked for, one unless it did.
@@ -238,6 +240,21 @@ pub struct MatchedTerm {
     pub found: Option<String>,
     /// `exact`, `form` or `spelling`.
     pub kind: String,
+}
+
+/// A record next to a hit in its conversation. It is no hit itself.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// `before` or `after`.
+    pub side: String,
+    /// The record's handle.
+    pub id: String,
+    /// Who wrote it, from a granted field.
+    pub author: Option<String>,
+    /// How it begins.
+    #[serde(flatten)]
+    pub passage: Passage,
 }
 
 /// Says that a passage was found by what it means, and no word of it by another.

@@ -16,6 +16,8 @@ pub struct WordsFound {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub respelled: Vec<Respelled>,
     pub with_every_word: Option<u64>,
+    /// There may be more with every word: counting ends at a thousand.
+    pub with_every_word_or_more: Option<bool>,
     /// When nothing was found: what was asked for, and how many records have it, whatever filters were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<TermCount>,

@@ -10,7 +10,7 @@ mod schema;
 use contract::aggregate::{Granularity, MetricKind};
 use contract::error::ErrorCode;
 use contract::query::Count;
-use contract::search::{SearchMode, SearchOrder};
+use contract::search::{Matching, SearchMode, SearchOrder};
 use contract::upstream::Get;
 use rmcp::model::JsonObject;
 
@@ -38,11 +38,22 @@ pub(crate) trait Arguments: Sized {
 /// What was sent, by the name of the argument.
 pub(crate) struct Sent(Vec<(String, Given)>);
 
+/// The name of an argument: that of its field, or another one, for `match` cannot name a field.
+macro_rules! wire_name {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $wire:literal) => {
+        $wire
+    };
+}
+pub(crate) use wire_name;
+
 /// Declares the arguments of a tool: name, type, what a model is told, and another name that callers may use but are not told
 /// of. An `Option` may be left out.
 macro_rules! arguments {
     ($(#[$about:meta])* $seen:vis struct $name:ident {
-        $($field:ident: $kind:ty = $told:expr $(, also $other:literal)?;)*
+        $($field:ident $(as $wire:literal)?: $kind:ty = $told:expr $(, also $other:literal)?;)*
     }) => {
         $(#[$about])*
         #[derive(Debug, Clone)]
@@ -53,28 +64,28 @@ macro_rules! arguments {
         impl crate::args::Arguments for $name {
             fn schema() -> crate::args::Schema {
                 crate::args::input_schema([
-                    $((stringify!($field), <$kind as crate::args::Slot>::REQUIRED,
+                    $((crate::args::wire_name!($field $($wire)?), <$kind as crate::args::Slot>::REQUIRED,
                         <$kind as crate::args::Slot>::schema(), $told),)*
                 ])
             }
 
             fn read(given: rmcp::model::JsonObject) -> Result<Self, crate::fault::Fault> {
-                let known = [$(stringify!($field),)*];
+                let known = [$(crate::args::wire_name!($field $($wire)?),)*];
                 let other = [$($((stringify!($field), $other),)?)*];
                 let mut sent = crate::args::Sent::new(given, &known, &other)?;
                 Ok(Self {
-                    $($field: crate::args::Slot::read(stringify!($field), sent.take(stringify!($field)))?,)*
+                    $($field: crate::args::Slot::read(crate::args::wire_name!($field $($wire)?), sent.take(crate::args::wire_name!($field $($wire)?)))?,)*
                 })
             }
 
             fn given(&self) -> Vec<(&'static str, crate::tool_call::ArgValue)> {
-                let given = [$((stringify!($field), crate::args::Slot::value(&self.$field)),)*];
+                let given = [$((crate::args::wire_name!($field $($wire)?), crate::args::Slot::value(&self.$field)),)*];
                 given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
             }
 
             fn write(&self, question: &mut contract::upstream::Get, but: &[&str]) {
-                $(if !but.contains(&stringify!($field)) {
-                    crate::args::Slot::write(&self.$field, stringify!($field), question);
+                $(if !but.contains(&crate::args::wire_name!($field $($wire)?)) {
+                    crate::args::Slot::write(&self.$field, crate::args::wire_name!($field $($wire)?), question);
                 })*
             }
         }
@@ -265,7 +276,14 @@ macro_rules! choices {
     )*};
 }
 
-choices!(Count, Granularity, MetricKind, SearchMode, SearchOrder);
+choices!(
+    Count,
+    Granularity,
+    Matching,
+    MetricKind,
+    SearchMode,
+    SearchOrder
+);
 
 /// A whole number within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

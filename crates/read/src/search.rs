@@ -35,6 +35,7 @@ use crate::words;
 
 mod meaning;
 mod meta;
+mod neighbours;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -300,6 +301,8 @@ struct Hits<'p> {
     mode: SearchMode,
     /// What is asked beside the words.
     meaning: Option<MeaningQuestion>,
+    /// How many hits show what stands next to them.
+    with_neighbours: usize,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -321,6 +324,10 @@ impl<'p> Hits<'p> {
             excerpts: query.excerpts,
             mode: query.mode,
             meaning: None,
+            with_neighbours: match query.cursor {
+                None => neighbours::HITS,
+                Some(_) => 0,
+            },
             room: session.page_budget(),
             data: Vec::new(),
             last: None,
@@ -379,18 +386,21 @@ impl<'p> Hits<'p> {
             return Ok(true);
         }
         let mut beside = Shown::default();
-        let key = hit.record.key.clone();
+        let (key, position) = (hit.record.key.clone(), hit.position);
         let served = served(session, searched, asked, hit, &mut beside);
         let served = self
             .shown
             .damaged
             .pass_over(served, (&searched.row, &key))?;
-        let Some(served) = served.flatten() else {
+        let Some(mut served) = served.flatten() else {
             return Ok(true);
         };
         let fits = self.data.len() < self.limit && self.room.take(written_bytes(&served));
         if fits {
             self.shown.add(beside);
+            if self.data.len() < self.with_neighbours {
+                self.add_neighbours(session, searched, position, &mut served)?;
+            }
             self.data.push(served);
         }
         Ok(fits)

@@ -3,7 +3,7 @@
 
 use contract::search::MatchedTerm;
 use contract::words::{Respelled, TermCount, WordsFound};
-use store::search::{Scope, SearchAnswer, SearchOrder, SearchRequest};
+use store::search::{EVERY_WORD, Scope, SearchAnswer, SearchOrder, SearchRequest};
 use text::{Clause, Expression, FormKind, Seen};
 
 use crate::failure::Result;
@@ -24,6 +24,7 @@ const INSTEAD: usize = 3;
 pub(crate) fn summary(answer: &SearchAnswer) -> WordsFound {
     let mut words = WordsFound {
         with_every_word: Some(answer.with_every_word),
+        with_every_word_or_more: (answer.with_every_word >= EVERY_WORD).then_some(true),
         ..WordsFound::default()
     };
     for (clause, occurs) in answer.expression.wanted.iter().zip(&answer.occurring) {

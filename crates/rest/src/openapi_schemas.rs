@@ -33,9 +33,10 @@ Stream: object=stream name record_count:int connection_id connector_instance_id 
 Freshness: status
 ListedRecord: object=record id stream emitted_at connection_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
 Record: object=record id stream emitted_at connection_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
-SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at author title matched_terms:[MatchedTerm] missing_terms:[string] evidence_excerpts:[EvidenceExcerpt] near passage:Passage
+SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at author title matched_terms:[MatchedTerm] missing_terms:[string] evidence_excerpts:[EvidenceExcerpt] near passage:Passage neighbours:[Neighbour]
 MatchedTerm: term kind:exact/form/spelling | found
 Passage: field_path text truncated:bool
+Neighbour: side:before/after id field_path text truncated:bool | author
 EvidenceExcerpt: field_path preview_text text_start_chars:int text_end_chars:int matches:[MatchSpan] truncated:bool read:FieldWindowRead
 MatchSpan: start_chars:int end_chars:int
 FieldWindowRead: offset_chars:int limit_chars:int

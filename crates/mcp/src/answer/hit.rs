@@ -2,6 +2,8 @@
 //! field, in a place where servers put evidence.
 
 use contract::handle::RecordHandle;
+use contract::search::Neighbour;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::naming::{self, at, connection_of, connector_of, text};
@@ -60,6 +62,8 @@ pub(crate) struct Hit {
     pub(crate) excerpts: Vec<Excerpt>,
     /// What was found by its meaning, which no word proves.
     pub(crate) meant: Option<Excerpt>,
+    /// What was said right before and after it.
+    pub(crate) neighbours: Vec<Neighbour>,
 }
 
 /// A proven match: a text, and the field it stands in.
@@ -108,6 +112,7 @@ impl Hit {
             snippet: snippet.map(|text| marks::excerpt_for(text, query, budget::EXCERPT).0),
             excerpts: excerpts(raw, &identity, query),
             meant,
+            neighbours: neighbours(raw),
             identity,
         }
     }
@@ -126,6 +131,12 @@ fn meant(raw: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
     is_meant
         .then(|| excerpt(passage, identity, query))
         .flatten()
+}
+
+fn neighbours(raw: &Value) -> Vec<Neighbour> {
+    let neighbours = raw.get("neighbours");
+    let neighbours = neighbours.and_then(|neighbours| Vec::deserialize(neighbours).ok());
+    neighbours.unwrap_or_default()
 }
 
 fn snippet_text(snippet: &Value) -> Option<&str> {

@@ -12,7 +12,7 @@ mod tests;
 use contract::error::{ErrorCode, ReadError};
 use contract::page::Page;
 use contract::query::Count;
-use contract::search::{SearchMode, SearchOrder};
+use contract::search::{Matching, SearchMode, SearchOrder};
 use contract::upstream::Get;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
@@ -31,6 +31,7 @@ use crate::text::plain;
 arguments! {
     struct SearchArgs {
         query: String = "Words to find.", also "q";
+        matching as "match": Option<Chosen<Matching>> = "all: every word must occur, as written.";
         streams: Option<Names> = "Only these streams.";
         connection_id: Option<String> = "Only this connection.";
         filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.";

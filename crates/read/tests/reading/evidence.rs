@@ -323,3 +323,136 @@ fn nothing_found_says_which_words_occur_within_the_grant() {
             "terms": [{"term": "bridge", "count": 2}], "without_filters": 2})
     );
 }
+
+/// A chat in which one message answers another.
+const THREADED: &str = r#"{"protocol_version": "0.1.0", "source": {"kind": "connector", "id": "https://sources.example/chat"},
+    "declaration_version": "1", "streams": [{"name": "messages", "semantics": "append_only",
+    "primary_key": ["id"], "cursor_field": "sent_at", "consent_time_field": "sent_at",
+    "schema": {"type": "object", "properties": {"id": {"type": "string"},
+        "chat": {"type": "string", "x_pdpp_role": "thread"},
+        "sender": {"type": "string", "x_pdpp_role": "author"},
+        "text": {"type": "string", "x_pdpp_role": "body"},
+        "sent_at": {"type": "string", "format": "date-time"}}},
+    "query": {"search": {"lexical_fields": ["text"]}}}]}"#;
+
+// FI-20: what was said right before and after the best hits is shown, entered in the log, and counted as no hit. Without the
+// right to see it, it is not there.
+#[test]
+fn neighbours_of_a_hit_are_shown_and_logged_and_are_no_hits() {
+    let world = World::empty();
+    world.connect(THREADED, "cin_chat", "Chat");
+    for (id, day, sender, text) in [
+        ("m1", "2026-01-01T00:00:00Z", "Ada", "Hello"),
+        (
+            "m2",
+            "2026-01-02T00:00:00Z",
+            "Ben",
+            "When does the ferry leave?",
+        ),
+        ("m3", "2026-01-03T00:00:00Z", "Ada", "At eight"),
+    ] {
+        let message =
+            json!({"id": id, "chat": "c", "sender": sender, "text": text, "sent_at": day});
+        world.put("cin_chat", "messages", &message);
+    }
+    let asked = |fields: &[&str], since: &str| {
+        let reader = world.client(
+            "https://sources.example/chat",
+            json!([{"name": "messages", "instance_ids": ["cin_chat"], "fields": fields,
+                "time_constraint": {"field": "sent_at", "since": since}}]),
+        );
+        let mut query = words("ferry");
+        query.count = contract::query::Count::Exact;
+        let page = reader.search(query).unwrap();
+        let neighbours = page["data"][0]["neighbours"].clone();
+        (page, neighbours)
+    };
+    let all = ["id", "chat", "sender", "text", "sent_at"];
+    let (page, neighbours) = asked(&all, "2025-01-01");
+    assert_eq!(
+        neighbours,
+        json!([{"side": "before", "id": "cin_chat/messages:m1", "author": "Ada", "field_path": "text",
+                "text": "Hello", "truncated": false},
+            {"side": "after", "id": "cin_chat/messages:m3", "author": "Ada", "field_path": "text",
+                "text": "At eight", "truncated": false}])
+    );
+    assert_eq!(page["meta"]["count"], 1);
+    let last = world.notes.0.lock().unwrap().pop().unwrap();
+    for key in ["m1", "m2", "m3"] {
+        assert!(last.records.contains(&format!("cin_chat/messages:{key}")));
+    }
+    let (_, hidden) = asked(&all, "2026-01-02");
+    assert_eq!(hidden.as_array().unwrap().len(), 1);
+    let (_, without_thread) = asked(&["id", "sender", "text", "sent_at"], "2025-01-01");
+    assert_eq!(without_thread, json!(null));
+}
+
+// FI-01: whatever is asked, the answer is bounded and says what was looked for, or the refusal is typed.
+#[test]
+fn the_strangest_questions_are_answered_or_refused() {
+    let world = World::mail();
+    for at in 0..40 {
+        let subject = format!("word{at} the bridge");
+        world.message(&json!({"id": format!("m{at}"), "subject": subject}));
+    }
+    let reader = world.owner();
+    let million = "bridge ".repeat(150_000);
+    let ten_thousand: String = (0..10_000).map(|at| format!("word{at} ")).collect();
+    let hits = |q: &str| {
+        let page = reader.search(words(q)).map_err(|error| error.code)?;
+        Ok::<_, contract::error::ErrorCode>(page["data"].as_array().unwrap().len())
+    };
+    for (question, found) in [
+        (million.as_str(), true),
+        (ten_thousand.as_str(), true),
+        ("the", true),
+        ("w*", true),
+        ("+w* -word1", true),
+        ("?!… -- \u{200b}", false),
+        ("of which with", false),
+        ("\"\" \"", false),
+        ("+ - *", false),
+    ] {
+        match hits(question) {
+            Ok(count) => assert_eq!(count > 0, found, "{:.40}", question),
+            Err(code) => assert!(
+                matches!(code, contract::error::ErrorCode::InvalidRequest),
+                "{code:?} for {question:.40}"
+            ),
+        }
+    }
+}
+
+// FI-10: with two records that may be seen and one mail that may not, words of the hidden mail cannot be told from others: not by
+// the order, not by what is said of the words, not by any byte.
+#[test]
+fn five_words_of_a_hidden_mail_cannot_be_guessed() {
+    let worlds = ["fortune", "nothing of it"].map(|secret| {
+        let world = World::mail();
+        for (id, day, subject) in [
+            ("m1", "2026-02-01", "lunch plans tuesday"),
+            ("m2", "2026-02-02", "dinner plans monday"),
+            ("h1", "2025-02-01", secret),
+        ] {
+            let letter = json!({"id": id, "received_at": day, "subject": subject});
+            world.message(&letter);
+        }
+        world
+    });
+    for word in ["fortune", "nothing", "lunch", "dinner", "fortunes"] {
+        for question in [
+            word.to_owned(),
+            format!("plans {word}"),
+            format!("{word} lunch dinner"),
+            format!("lunch -{word}"),
+            format!("{word}*"),
+        ] {
+            let answers = worlds.each_ref().map(|world| {
+                let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
+                    "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
+                reader.search(words(&question)).unwrap()
+            });
+            assert_eq!(answers[0], answers[1], "{question}");
+        }
+    }
+}

@@ -115,3 +115,53 @@ fn a_page_by_time_says_when_something_that_is_seen_changed() {
     assert_eq!(keys(&page), ["c", "d"]);
     assert_eq!(page["meta"]["warnings"][0]["code"], "ranking_changed");
 }
+
+// FI-11: pages of a search lose and repeat nothing while records are written that the grant does not see. `WALKS` sets how many
+// walks are made.
+#[test]
+fn walks_under_hidden_writes_lose_and_repeat_nothing() {
+    let walks = std::env::var("WALKS").map_or(40, |walks| walks.parse().unwrap());
+    let world = World::mail();
+    let put = |id: &str, day: &str, at: usize| {
+        let texts = ["bridge", "bridge vendors", "vendor of a bridge", "the vendors", "bridges"];
+        let subject = format!("{} {}", texts[at % texts.len()], "x ".repeat(at % 7));
+        world.message(&json!({"id": id, "received_at": day, "subject": subject}));
+    };
+    for at in 0..25 {
+        put(&format!("m{at:02}"), "2026-02-01", at);
+    }
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
+            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
+    let question = |limit: u32, cursor: Option<String>| {
+        let mut query = words("bridge vendors");
+        query.limit = PageLimit::new(limit);
+        query.cursor = cursor;
+        let page = reader.search(query).unwrap();
+        let next = page["next_cursor"].as_str().map(str::to_owned);
+        let hits = page["data"].as_array().unwrap().iter();
+        let keys: Vec<String> = hits.map(|hit| hit["record_key"].to_string()).collect();
+        (keys, next)
+    };
+    let (whole, _) = question(100, None);
+    assert_eq!(whole.len(), 25);
+    for walk in 0..walks {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let (keys, next) = question(u32::try_from(3 + walk % 9).unwrap(), cursor);
+            seen.extend(keys);
+            cursor = next;
+            if cursor.is_none() {
+                break;
+            }
+            // New ones, changed ones, and some that are deleted.
+            let at = (walk * 31 + seen.len()) % 40;
+            let id = format!("h{at:02}");
+            if at.is_multiple_of(7) {
+                world.delete("work", "messages", &id);
+            } else {
+                put(&id, "2025-02-01", walk + seen.len());
+            }
+        }
+        assert_eq!(seen, whole, "walk {walk}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
 //! is not shown and how to see it.
 
-use super::hit_line::{Draft, flat, hit_line, named, one_line};
+use super::hit_line::{Draft, flat, hit_line, named, one_line, word};
 use super::{Found, OverBudget, SearchArgs};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
@@ -21,6 +21,8 @@ const LONG_FIRST_LINE: usize = 600;
 const CALL: usize = 220;
 /// No excerpt is shorter.
 const LEAST_EXCERPT: usize = 72;
+/// What stands next to a hit.
+const NEIGHBOUR: usize = 120;
 
 /// What was asked and what came.
 struct View<'a> {
@@ -79,6 +81,7 @@ fn written(
         lines.reserve(line.len());
     }
     let excerpts = write_evidence(page, &mut lines);
+    write_neighbours(page, &mut lines);
     let shown = write_hits(drafts, &excerpts, &mut lines);
     let hidden = shown.iter().filter(|shown| !**shown).count();
     let leading = shown.iter().take_while(|shown| **shown).count();
@@ -262,6 +265,24 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
         }
     }
     shown
+}
+
+/// What was said right before and after the best hit, where that leaves room for the hits.
+fn write_neighbours(page: &View<'_>, lines: &mut Lines) {
+    let Some(hit) = page.hits.first() else {
+        return;
+    };
+    for neighbour in &hit.neighbours {
+        let mut line = format!("1. {} id={}", neighbour.side, plain::token(&neighbour.id));
+        if let Some(author) = &neighbour.author {
+            line.push_str(&format!(" author={}", word(author, budget::LABEL)));
+        }
+        let text = flat(&neighbour.passage.text);
+        line.push_str(&format!(" said {}", one_line(&text, "", NEIGHBOUR).0));
+        if line.len() < lines.room() / 4 {
+            lines.require(&line);
+        }
+    }
 }
 
 /// Evidence leaves room for the hits themselves.

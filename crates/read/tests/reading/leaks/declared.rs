@@ -75,7 +75,8 @@ fn property(name: &str) -> Value {
         "eamount" => json!({"type": "integer"}),
         "gflag" => json!({"type": "boolean"}),
         "btitle" => json!({"type": "string", "x_pdpp_role": "title"}),
-        "ftag" => json!({"type": "string", "x_pdpp_role": "author"}),
+        "ftag" => json!({"type": "string", "x_pdpp_role": "thread"}),
+        "name" => json!({"type": "string", "x_pdpp_role": "author"}),
         _ => json!({"type": "string"}),
     }
 }
