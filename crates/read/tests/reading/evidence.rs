@@ -397,10 +397,11 @@ fn the_strangest_questions_are_answered_or_refused() {
     }
     let reader = world.owner();
     let million = "bridge ".repeat(150_000);
-    let ten_thousand: String = (0..10_000).map(|at| format!("word{at} ")).collect();
+    let ten_thousand: Vec<String> = (0..10_000).map(|at| format!("word{at}")).collect();
+    let ten_thousand = ten_thousand.join(" ");
     let hits = |q: &str| {
         let page = reader.search(words(q)).map_err(|error| error.code)?;
-        Ok::<_, contract::error::ErrorCode>(page["data"].as_array().unwrap().len())
+        Ok::<_, ErrorCode>(page["data"].as_array().unwrap().len())
     };
     for (question, found) in [
         (million.as_str(), true),
@@ -414,9 +415,9 @@ fn the_strangest_questions_are_answered_or_refused() {
         ("+ - *", false),
     ] {
         match hits(question) {
-            Ok(count) => assert_eq!(count > 0, found, "{:.40}", question),
+            Ok(count) => assert_eq!(count > 0, found, "{question:.40}"),
             Err(code) => assert!(
-                matches!(code, contract::error::ErrorCode::InvalidRequest),
+                matches!(code, ErrorCode::InvalidRequest),
                 "{code:?} for {question:.40}"
             ),
         }
@@ -448,7 +449,8 @@ fn five_words_of_a_hidden_mail_cannot_be_guessed() {
             format!("{word}*"),
         ] {
             let answers = worlds.each_ref().map(|world| {
-                let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
+                let reader = world
+                    .mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
                     "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
                 reader.search(words(&question)).unwrap()
             });

@@ -273,12 +273,15 @@ fn write_neighbours(page: &View<'_>, lines: &mut Lines) {
         return;
     };
     for neighbour in &hit.neighbours {
-        let mut line = format!("1. {} id={}", neighbour.side, plain::token(&neighbour.id));
-        if let Some(author) = &neighbour.author {
-            line.push_str(&format!(" author={}", word(author, budget::LABEL)));
-        }
-        let text = flat(&neighbour.passage.text);
-        line.push_str(&format!(" said {}", one_line(&text, "", NEIGHBOUR).0));
+        let author = neighbour.author.as_ref();
+        let author = author.map(|author| format!(" author={}", word(author, budget::LABEL)));
+        let (text, _) = one_line(&flat(&neighbour.passage.text), "", NEIGHBOUR);
+        let line = format!(
+            "1. {} id={}{} said {text}",
+            neighbour.side,
+            plain::token(&neighbour.id),
+            author.unwrap_or_default()
+        );
         if line.len() < lines.room() / 4 {
             lines.require(&line);
         }

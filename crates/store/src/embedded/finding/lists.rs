@@ -175,8 +175,7 @@ impl<'q> Looking<'q> {
                     }
                     let mut scored = Vec::new();
                     for place in &places {
-                        let all = [0..TERMINATED];
-                        place.list()?.read(self.gate, &all, |document, score| {
+                        place.list()?.read_all(self.gate, |document, score| {
                             if score > 0.0 {
                                 scored.push((document, score * alternative.factor));
                             }
@@ -400,6 +399,11 @@ impl List<'_> {
             self.seek(part.start);
             self.read_until(gate, part.end, &mut each);
         }
+    }
+
+    /// Hands over all documents with their scores.
+    fn read_all(&mut self, gate: &Gate<'_>, mut each: impl FnMut(DocId, f32)) {
+        self.read_until(gate, TERMINATED, &mut each);
     }
 
     /// Goes to the first document from `document` on.
