@@ -324,10 +324,7 @@ impl<'p> Hits<'p> {
             excerpts: query.excerpts,
             mode: query.mode,
             meaning: None,
-            with_neighbours: match query.cursor {
-                None => neighbours::HITS,
-                Some(_) => 0,
-            },
+            with_neighbours: neighbours::hits(query),
             room: session.page_budget(),
             data: Vec::new(),
             last: None,

@@ -1,7 +1,7 @@
 //! What stands right before and after a hit in its conversation: the answer to a question often has none of its words.
 
 use contract::handle::RecordHandle;
-use contract::search::{Neighbour, SearchHit};
+use contract::search::{Neighbour, SearchHit, SearchQuery};
 use store::records::StoredRecord;
 use store::search::SearchPosition;
 
@@ -13,8 +13,10 @@ use crate::measure::written_bytes;
 use crate::project::admitted;
 use crate::reader::Session;
 
-/// How many hits, from the first on, show their neighbours.
-pub(super) const HITS: usize = 2;
+/// How many hits, from the first on, show their neighbours: some of a first page.
+pub(super) fn hits(query: &SearchQuery) -> usize {
+    if query.cursor.is_none() { 2 } else { 0 }
+}
 
 impl Hits<'_> {
     /// Adds the neighbours of a hit that the page has room for. They are noted as shown, and are no hits.
