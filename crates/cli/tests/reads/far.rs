@@ -47,3 +47,30 @@ fn what_keeps_a_server_from_being_read_is_told_by_exit_code() {
     // Nothing was opened here.
     assert!(!unknown.home.data_dir().exists());
 }
+
+// TR-24: an owner's token that its file calls a client's shows nothing; our server names the kind in every answer.
+#[test]
+fn an_owners_token_labelled_a_clients_shows_nothing() {
+    let home = library();
+    home.end_server();
+    let server = Server::start(&home);
+    let token = home.run("owner-token").succeeds().stdout;
+    for label in [json!({"pdpp_token_kind": "client"}), json!({})] {
+        let mut credential = label;
+        credential["access_token"] = token.trim().into();
+        let machine = Machine::with_credential(&server.address, &credential);
+        for line in [
+            "schema",
+            "search salt",
+            "query books",
+            "query books --json",
+            "fetch library-home/books:b1",
+            "read library-home/books:b1 text",
+            "aggregate books count",
+        ] {
+            let ran = machine.read(line).exits(77);
+            assert!(!ran.stdout.contains("salt"), "{line} {ran:?}");
+            ran.says("owner's");
+        }
+    }
+}

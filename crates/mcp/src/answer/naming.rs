@@ -289,10 +289,7 @@ mod tests {
     fn an_untitled_hit_is_called_by_source_stream_and_the_author_s_time() {
         // SE-15, SE-16
         for (times, shown) in [
-            (
-                json!({"authored_at": "2026-04-01", "sent_at": "2026-03-01"}),
-                "2026-04-01",
-            ),
+            (json!({"authored_at": "2026-04-01"}), "2026-04-01"),
             (json!({"sent_at": "2026-03-01"}), "2026-03-01"),
             (json!({"data": {"sent_at": "2026-02-01"}}), "2026-02-01"),
             (json!({"data": {"authored_at": "2026-01-01"}}), "2026-01-01"),

@@ -96,3 +96,22 @@ async fn a_part_is_a_part() {
     assert_eq!((head.status.as_u16(), head.bytes.len()), (206, 0));
     assert_eq!(head.header("content-length"), "3");
 }
+
+#[tokio::test]
+async fn who_may_not_see_the_reference_may_not_see_the_bytes() {
+    let (world, id) = stored("text/plain").await;
+    attach(&world, &id).await;
+    let target = format!("/v1/blobs/{id}");
+    let (without, _) = world.grant(&["work"], &["attachments"], &["id", "name"]);
+    assert_eq!(
+        world.get(&without, &target).await.failure(),
+        (404, "blob_not_found")
+    );
+    let (with, _) = world.grant(&["work"], &["attachments"], &["blob_ref"]);
+    assert_eq!(world.get(&with, &target).await.bytes, CONTENT.as_bytes());
+    let elsewhere = format!("{target}?connection_id=home");
+    assert_eq!(
+        world.get(&with, &elsewhere).await.failure(),
+        (404, "connection_not_found")
+    );
+}

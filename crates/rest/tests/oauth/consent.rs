@@ -1,6 +1,26 @@
 //! Deciding: what can be picked, what is shown before, and what cannot be slipped in between.
 
-use crate::fixture::World;
+use serde_json::{Value, json};
+
+use crate::fixture::{MESSAGES, World};
+
+fn details(change: impl FnOnce(&mut Value)) -> String {
+    let mut detail = json!({
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": "https://sources.example/demo_mail"},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "purpose_description": "To <i>answer</i> questions",
+        "access_mode": "continuous",
+        "streams": [{
+            "name": "messages",
+            "instance_ids": ["work"],
+            "fields": ["id", "subject", "received_at"],
+            "time_range": {"since": "2026-03-02"},
+        }],
+    });
+    change(&mut detail);
+    json!([detail]).to_string()
+}
 
 #[tokio::test]
 async fn nothing_is_selected_beforehand_and_nothing_grants_nothing() {
@@ -52,4 +72,106 @@ async fn what_was_ticked_stays_ticked_when_something_is_wrong() {
     ] {
         page.shows(kept);
     }
+}
+
+#[tokio::test]
+async fn of_details_all_or_less_is_given_but_never_more() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|_| {});
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.picker(&request).await;
+    page.shows("It says: <q><bdi>To &#60;i&#62;answer&#60;/i&#62; questions</bdi></q>");
+    page.hides("home/messages");
+    page.hides("work/messages/body");
+    page.hides("value=\"work/messages\" checked");
+    let more = browser
+        .review(&request, &[("stream", "home/messages")])
+        .await;
+    assert_eq!(more.status, 400);
+    more.shows("was not asked for");
+    let less = [
+        ("stream", "work/messages"),
+        ("field", "work/messages/subject"),
+    ];
+    let page = browser.review(&request, &less).await;
+    page.shows("work messages: subject; only received_at from");
+    let page = browser.review(&request, &[("all", "1")]).await;
+    page.shows(
+        "work messages: id, subject, received_at; only received_at from 2026-03-02 00:00 UTC",
+    );
+    page.shows("<b>2 records</b> now.");
+    let code = browser.allow(&page).await;
+    let tokens = world.tokens(&client, &code).await;
+    assert_eq!(
+        tokens["authorization_details"][0]["streams"][0]["fields"],
+        json!(["id", "subject", "received_at"])
+    );
+}
+
+#[tokio::test]
+async fn the_owner_is_told_what_is_not_here_and_may_give_the_rest_or_deny() {
+    // TR-04
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|detail| {
+        let diaries = json!({"name": "dia\u{202e}ries", "instance_ids": ["work"]});
+        detail["streams"].as_array_mut().unwrap().push(diaries);
+    });
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.picker(&request).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let told = "has no stream &#34;dia\\u{202e}ries&#34;; known: messages";
+    page.shows(told);
+    page.hides("Review all that is asked");
+    assert_eq!(browser.review(&request, &[("all", "1")]).await.status, 400);
+    let page = browser.review(&request, MESSAGES).await;
+    page.shows("work messages: id, subject, received_at");
+    assert!(!browser.allow(&page).await.is_empty());
+
+    let nothing = details(|detail| detail["source"]["id"] = json!("https://sources.example/x"));
+    let request = browser
+        .ask(&client, &[("authorization_details", &nothing)])
+        .await;
+    let page = browser.picker(&request).await;
+    page.shows("Nothing of what it asks for is here");
+    page.hides("Review what I ticked");
+    let csrf = page.field("csrf");
+    let form = [("csrf", csrf.as_str()), ("request", &request)];
+    let denied = browser.post("/consent/deny", &form).await;
+    assert_eq!(denied.sent_with("error").as_deref(), Some("access_denied"));
+}
+
+#[tokio::test]
+async fn once_stays_once_and_training_takes_a_yes() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let client = world.client().await;
+    let asked = details(|detail| {
+        detail["access_mode"] = json!("single_use");
+        detail["purpose_code"] = json!("https://pdpp.dev/purpose/ai_training");
+    });
+    let request = browser
+        .ask(&client, &[("authorization_details", &asked)])
+        .await;
+    let page = browser.review(&request, &[("all", "1")]).await;
+    assert_eq!(page.status, 400);
+    page.shows("explicit yes");
+    page.shows("name=\"training\" value=\"yes\">");
+    let widened = [("all", "1"), ("training", "yes"), ("mode", "continuous")];
+    assert_eq!(browser.review(&request, &widened).await.status, 400);
+    let page = browser
+        .review(&request, &[("all", "1"), ("training", "yes")])
+        .await;
+    page.shows("Once: one token");
+    let code = browser.allow(&page).await;
+    let tokens = world.tokens(&client, &code).await;
+    assert!(tokens.get("refresh_token").is_none());
+    assert_eq!(tokens["expires_in"], 86_400);
 }

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, VERIFIER, World, redeeming};
+use crate::fixture::{Answer, Browser, DEVICE, PASSWORD, URL, VERIFIER, World, redeeming};
 use crate::listening;
 
 async fn tools(world: &World, token: &str) -> Answer {
@@ -38,6 +38,32 @@ fn renewing<'a>(client: &'a str, token: &'a str) -> [(&'a str, &'a str); 3] {
         ("client_id", client),
         ("refresh_token", token),
     ]
+}
+
+// Decision 30: wrong audience
+#[tokio::test]
+async fn a_token_for_the_tools_reads_nothing_else_and_cannot_be_widened() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let resource = format!("{URL}/mcp");
+    let asked = [("resource", resource.as_str())];
+    let (_, narrow) = tokens(&world, &client, &asked, "work/messages").await;
+    let token = text(&narrow, "access_token");
+    assert_eq!(tools(&world, token).await.status, 200);
+    for target in ["/v1/schema", "/v1/streams", "/v1/search?q=fee"] {
+        let refused = world.read(token, target).await;
+        assert_eq!(refused.status, 401, "{target}");
+        assert!(refused.header("www-authenticate").contains("invalid_token"));
+        refused.hides(token);
+    }
+    let renewal = text(&narrow, "refresh_token");
+    for elsewhere in ["https://other.example", URL] {
+        let mut form = renewing(&client, renewal).to_vec();
+        form.push(("resource", elsewhere));
+        let refused = world.post("/oauth/token", &form).await;
+        refused.refused(400, "invalid_target");
+    }
+    listening::kept_secret([token, renewal]);
 }
 
 // Decision 29: another client's code, replayed codes and refresh tokens
