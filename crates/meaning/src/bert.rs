@@ -127,7 +127,7 @@ impl Bert {
         for text in texts {
             let rows = state.slice_axis(Axis(0), Slice::from(start..start + text.len()));
             start += text.len();
-            vectors.push(self.pool(rows));
+            vectors.push(self.pool(&rows));
         }
         vectors
     }
@@ -193,7 +193,7 @@ impl Bert {
         attended
     }
 
-    fn pool(&self, rows: ArrayView2<'_, f32>) -> Vec<f32> {
+    fn pool(&self, rows: &ArrayView2<'_, f32>) -> Vec<f32> {
         let vector = match self.pooling {
             Pooling::Mean => rows.mean_axis(Axis(0)),
             Pooling::First => rows.rows().into_iter().next().map(|row| row.to_owned()),

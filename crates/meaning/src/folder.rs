@@ -1,5 +1,6 @@
 //! A model as files: which there must be, what they must say, and what is wrong with a folder that is no model.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -110,6 +111,7 @@ struct Module {
 }
 
 #[derive(Default, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the file has them")]
 #[serde(default)]
 struct PoolingConfig {
     pooling_mode_cls_token: bool,
@@ -180,19 +182,19 @@ impl Folder {
         })
     }
 
-    pub(crate) fn malformed_weights(&self, detail: impl ToString) -> ModelError {
+    pub(crate) fn malformed_weights(&self, detail: impl Display) -> ModelError {
         malformed(&self.path.join(WEIGHTS), detail)
     }
 
-    pub(crate) fn unsupported_weights(&self, detail: impl ToString) -> ModelError {
+    pub(crate) fn unsupported_weights(&self, detail: impl Display) -> ModelError {
         unsupported(&self.path.join(WEIGHTS), detail)
     }
 
-    pub(crate) fn malformed_tokenizer(&self, detail: impl ToString) -> ModelError {
+    pub(crate) fn malformed_tokenizer(&self, detail: impl Display) -> ModelError {
         malformed(&self.path.join(TOKENIZER), detail)
     }
 
-    pub(crate) fn unsupported_tokenizer(&self, detail: impl ToString) -> ModelError {
+    pub(crate) fn unsupported_tokenizer(&self, detail: impl Display) -> ModelError {
         unsupported(&self.path.join(TOKENIZER), detail)
     }
 }
@@ -205,14 +207,14 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn malformed(path: &Path, detail: impl ToString) -> ModelError {
+fn malformed(path: &Path, detail: impl Display) -> ModelError {
     ModelError::Malformed {
         path: path.to_owned(),
         detail: detail.to_string(),
     }
 }
 
-fn unsupported(path: &Path, detail: impl ToString) -> ModelError {
+fn unsupported(path: &Path, detail: impl Display) -> ModelError {
     ModelError::Unsupported {
         path: path.to_owned(),
         detail: detail.to_string(),

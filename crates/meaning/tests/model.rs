@@ -50,10 +50,8 @@ fn vectors_have_unit_length_and_do_not_depend_on_what_is_run_with_them() {
     for (window, vector) in windows.iter().zip(&together) {
         assert_eq!(vector.len(), DIMENSIONS);
         assert!((cosine(vector, vector) - 1.0).abs() < 1e-5);
-        assert_eq!(
-            model.embed(std::slice::from_ref(window)).unwrap(),
-            [vector.clone()]
-        );
+        let alone = model.embed(std::slice::from_ref(window)).unwrap();
+        assert_eq!(alone.first(), Some(vector));
     }
 }
 

@@ -114,11 +114,8 @@ impl EmbeddedStore {
         let question = question.map_err(&failed)?;
         stop::check()?;
         let search = finding::Search::new(&question).map_err(&failed)?;
-        let (generation, behind) = match meant {
-            Some(meant) => self.look_up_vectors(meant, &entries)?,
-            None => (0, Vec::new()),
-        };
-        let generation = view.generation.wrapping_add(generation);
+        let vectors = self.look_up_vectors(meant, &entries)?;
+        let generation = view.generation.wrapping_add(vectors.generation);
         let is_other = |after: SearchPosition| after.generation != generation;
         let asked = Asked {
             request,
@@ -150,10 +147,7 @@ impl EmbeddedStore {
             reindexed: self.reindexed_of(&rebuilding)?,
             rebuilding,
             building,
-            behind: behind
-                .into_iter()
-                .map(|(entry, made)| (entry.stream.clone(), made))
-                .collect(),
+            behind: vectors.behind,
         })
     }
 

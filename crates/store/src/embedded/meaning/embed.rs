@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Opened;
 use super::vectors::{Made, MadeWindow, Progress, Vectors};
+use crate::catalog::StreamRef;
 use crate::embedded::changes::parse_stored;
 use crate::embedded::digest::{CHECKED, checked};
 use crate::embedded::sources::StreamEntry;
@@ -39,7 +40,7 @@ impl EmbeddedStore {
         let _erasing_waits = self.meaning.embedding();
         self.meaning.with_vectors(|opened| {
             let sources = self.sources();
-            self.forget_changed_streams(&sources, &opened.vectors)?;
+            forget_changed_streams(&sources, &opened.vectors)?;
             for entry in sources.streams() {
                 stop::check()?;
                 if self.embed_stream(entry, opened)? {
@@ -48,25 +49,6 @@ impl EmbeddedStore {
             }
             Ok(false)
         })
-    }
-
-    /// Drops the vectors of streams that are gone, or whose fields are others now.
-    fn forget_changed_streams(&self, sources: &Sources, vectors: &Vectors) -> Result<()> {
-        let known: Vec<(i64, Progress)> = {
-            let state = vectors.state();
-            state
-                .progress
-                .iter()
-                .map(|(stream, one)| (*stream, one.clone()))
-                .collect()
-        };
-        for (stream, progress) in known {
-            let entry = sources.by_id(stream);
-            if entry.is_none_or(|entry| fields_of(entry) != progress.fields) {
-                vectors.forget_stream(stream)?;
-            }
-        }
-        Ok(())
     }
 
     /// Makes vectors of some records of a stream. Returns whether there was anything to do.
@@ -167,7 +149,7 @@ impl EmbeddedStore {
         &self,
         entries: &[&Arc<StreamEntry>],
         vectors: &Vectors,
-    ) -> Result<Vec<(Arc<StreamEntry>, u64)>> {
+    ) -> Result<Vec<(StreamRef, u64)>> {
         let mut behind = Vec::new();
         for entry in entries {
             if entry.layout.semantic.is_empty() {
@@ -198,7 +180,7 @@ impl EmbeddedStore {
                 vectors.leave_out(entry.id, last, &changed);
             }
             if last > made {
-                behind.push((Arc::clone(entry), made));
+                behind.push((entry.stream.clone(), made));
             }
         }
         Ok(behind)
@@ -252,6 +234,25 @@ impl EmbeddedStore {
             })
         })
     }
+}
+
+/// Drops the vectors of streams that are gone, or whose fields are others now.
+fn forget_changed_streams(sources: &Sources, vectors: &Vectors) -> Result<()> {
+    let known: Vec<(i64, Progress)> = {
+        let state = vectors.state();
+        state
+            .progress
+            .iter()
+            .map(|(stream, one)| (*stream, one.clone()))
+            .collect()
+    };
+    for (stream, progress) in known {
+        let entry = sources.by_id(stream);
+        if entry.is_none_or(|entry| fields_of(entry) != progress.fields) {
+            vectors.forget_stream(stream)?;
+        }
+    }
+    Ok(())
 }
 
 /// The fields whose meaning counts, as one text.

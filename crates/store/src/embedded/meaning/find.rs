@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Opened;
 use super::quantize::signs;
 use super::scan::{Admission, Near, RowSet, Wanted};
+use crate::catalog::StreamRef;
 use crate::embedded::EmbeddedStore;
 use crate::embedded::finding::{self, Found, Page, Ranking, arrange, retain_following};
 use crate::embedded::search::{Asked, Chosen};
@@ -31,6 +32,15 @@ pub(in crate::embedded) struct Meant<'q> {
     /// `None` if the question has no word.
     vector: Option<Vec<f32>>,
     opened: Opened,
+}
+
+/// The state of the vectors that a search looks at.
+#[derive(Default)]
+pub(in crate::embedded) struct VectorsState {
+    /// Changes with every vector.
+    pub(in crate::embedded) generation: u64,
+    /// Streams with changes that have no vectors yet, each with the version up to which it has them.
+    pub(in crate::embedded) behind: Vec<(StreamRef, u64)>,
 }
 
 /// A record that may be a hit.
@@ -61,15 +71,21 @@ impl EmbeddedStore {
         })
     }
 
-    /// Brings the vectors in line with the records. Returns what changes with every vector, and the streams that are behind.
+    /// Brings the vectors in line with the records.
     pub(in crate::embedded) fn look_up_vectors(
         &self,
-        meant: &Meant<'_>,
+        meant: Option<&Meant<'_>>,
         entries: &[&Arc<StreamEntry>],
-    ) -> Result<(u64, Vec<(Arc<StreamEntry>, u64)>)> {
+    ) -> Result<VectorsState> {
+        let Some(meant) = meant else {
+            return Ok(VectorsState::default());
+        };
         let behind = self.refresh_vectors(entries, &meant.opened.vectors)?;
         let generation = meant.opened.vectors.state().generation;
-        Ok((generation.wrapping_mul(0x9e37_79b9_7f4a_7c15), behind))
+        Ok(VectorsState {
+            generation: generation.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            behind,
+        })
     }
 
     pub(in crate::embedded) fn by_meaning(
@@ -83,7 +99,7 @@ impl EmbeddedStore {
         if meant.question.with_words {
             ranking = self.by_words(search, asked, &mut candidates)?;
         }
-        self.compare(asked, meant, &mut candidates)?;
+        compare(asked, meant, &mut candidates)?;
         stop::check()?;
         let mut found = scored(&candidates, meant.question.with_words);
         self.with_ties(asked, |ties| {
@@ -139,72 +155,71 @@ impl EmbeddedStore {
         }
         Ok(ranking)
     }
+}
 
-    /// Adds the records that come nearest to the question, and compares all with it.
-    fn compare(
-        &self,
-        asked: &Asked<'_>,
-        meant: &Meant<'_>,
-        candidates: &mut BTreeMap<u64, Candidate>,
-    ) -> Result<()> {
-        let Some(vector) = &meant.vector else {
-            return Ok(());
+/// Adds the records that come nearest to the question, and compares all with it.
+fn compare(
+    asked: &Asked<'_>,
+    meant: &Meant<'_>,
+    candidates: &mut BTreeMap<u64, Candidate>,
+) -> Result<()> {
+    let Some(vector) = &meant.vector else {
+        return Ok(());
+    };
+    let bits = signs(vector);
+    let mut nearest: Vec<Near>;
+    let kinds = {
+        let state = meant.opened.vectors.state();
+        let (kinds, rows) = admissions(asked, meant, &state.kinds);
+        let wanted = Wanted {
+            bits: &bits,
+            kinds: &kinds,
+            rows: &rows,
+            count: POOL,
+            most: MOST,
         };
-        let bits = signs(vector);
-        let mut nearest: Vec<Near>;
-        let kinds = {
-            let state = meant.opened.vectors.state();
-            let (kinds, rows) = admissions(asked, meant, &state.kinds);
-            let wanted = Wanted {
-                bits: &bits,
-                kinds: &kinds,
-                rows: &rows,
-                count: POOL,
-                most: MOST,
-            };
-            // What must or must not occur is decided by words.
-            let is_strict = meant.question.with_words && asked.request.expression.is_strict();
-            nearest = if is_strict {
-                Vec::new()
-            } else {
-                state.table.nearest(&wanted)
-            };
-            let by_words = candidates.keys();
-            nearest.extend(by_words.filter_map(|row| state.table.nearest_of(*row, &wanted)));
-            state.kinds.clone()
+        // What must or must not occur is decided by words.
+        let is_strict = meant.question.with_words && asked.request.expression.is_strict();
+        nearest = if is_strict {
+            Vec::new()
+        } else {
+            state.table.nearest(&wanted)
         };
-        stop::check()?;
-        let mut ids: Vec<i64> = nearest.iter().map(|near| near.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let stored = meant.opened.vectors.stored(&ids)?;
-        for Near { row, id } in nearest {
-            let Some(stored) = stored.get(&id) else {
-                continue;
-            };
-            let cosine = stored.code.cosine(vector);
-            let candidate = candidates.entry(row).or_default();
-            let is_better = match &candidate.window {
-                None => true,
-                // Of equals the one that stands first, so that the order of vectors does not matter.
-                Some(best) => {
-                    cosine > candidate.cosine
-                        || (cosine.total_cmp(&candidate.cosine).is_eq()
-                            && stored.start_chars < best.start_chars)
-                }
-            };
-            let kind = kinds.get(usize::from(stored.kind)).filter(|_| is_better);
-            if let Some(kind) = kind {
-                candidate.cosine = cosine;
-                candidate.window = Some(NearestWindow {
-                    field: kind.field.clone(),
-                    start_chars: stored.start_chars,
-                    end_chars: stored.end_chars,
-                });
+        let by_words = candidates.keys();
+        nearest.extend(by_words.filter_map(|row| state.table.nearest_of(*row, &wanted)));
+        state.kinds.clone()
+    };
+    stop::check()?;
+    let mut ids: Vec<i64> = nearest.iter().map(|near| near.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let stored = meant.opened.vectors.stored(&ids)?;
+    for Near { row, id } in nearest {
+        let Some(stored) = stored.get(&id) else {
+            continue;
+        };
+        let cosine = stored.code.cosine(vector);
+        let candidate = candidates.entry(row).or_default();
+        let is_better = match &candidate.window {
+            None => true,
+            // Of equals the one that stands first, so that the order of vectors does not matter.
+            Some(best) => {
+                cosine > candidate.cosine
+                    || (cosine.total_cmp(&candidate.cosine).is_eq()
+                        && stored.start_chars < best.start_chars)
             }
+        };
+        let kind = kinds.get(usize::from(stored.kind)).filter(|_| is_better);
+        if let Some(kind) = kind {
+            candidate.cosine = cosine;
+            candidate.window = Some(NearestWindow {
+                field: kind.field.clone(),
+                start_chars: stored.start_chars,
+                end_chars: stored.end_chars,
+            });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Which vectors a search may look at: by kind, and the rows of streams of which it sees only some records.

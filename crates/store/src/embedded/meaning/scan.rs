@@ -197,8 +197,8 @@ impl Table {
     /// Of a record's admitted vectors, the one whose bits are nearest; the first of equals.
     pub(super) fn nearest_of(&self, row: u64, wanted: &Wanted<'_>) -> Option<Near> {
         let placed = self.by_row.get(&row)?;
-        let places = placed.first..placed.first + placed.count;
-        let admitted = places.filter(|at| {
+        let own = placed.first..placed.first + placed.count;
+        let admitted = own.filter(|at| {
             let kind = self.kinds.get(*at).copied().unwrap_or(GONE);
             wanted.admits(kind, row)
         });
