@@ -183,7 +183,7 @@ fn damaged_files_are_refused_and_named() {
             &folder.join("config.json"),
             "\"num_hidden_layers\":1",
             "\"num_hidden_layers\":2",
-        )
+        );
     });
     assert!(error.to_string().contains("encoder.layer.1"), "{error}");
     let error = broken(|folder| replace(&folder.join("config.json"), ":64", ":32"));

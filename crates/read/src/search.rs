@@ -4,38 +4,33 @@
 use std::collections::{BTreeSet, HashMap};
 
 use contract::error::{ErrorCode, ReadError};
-use contract::handle::RecordHandle;
 use contract::id::{ConnectionId, FieldName, StreamName};
-use contract::json::RecordBody;
 use contract::page::Page;
 use contract::query::Count;
 use contract::seal::{Binding, digest};
-use contract::search::{Matching, Score, SearchHit, SearchMode, SearchOrder, SearchQuery};
-use contract::wire::{ObjectTag, Other};
+use contract::search::{Matching, SearchHit, SearchMode, SearchOrder, SearchQuery};
 use contract::words::WordsFound;
 use serde_json::json;
 use store::StreamRef;
 use store::meaning::MeaningQuestion;
 use store::records::{ByteBudget, Direction};
-use store::search::{self, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest};
+use store::search::{self, Hit, Scope, SearchAnswer, SearchPosition, SearchRequest};
 use text::Expression;
 
-use crate::ambiguity::{connection_not_found, label, stream_not_there};
+use crate::ambiguity::{connection_not_found, stream_not_there};
 use crate::conditions::{self, Conditions};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
-use crate::evidence;
 use crate::failure::Result;
 use crate::measure::written_bytes;
-use crate::project::admitted;
 use crate::reader::{Answer, Session};
-use crate::route;
 use crate::visible_history;
 use crate::words;
 
 mod meaning;
 mod meta;
 mod neighbours;
+mod served;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -67,17 +62,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         Some(cursor) => Some(tokens.open_search(cursor)?),
         None => None,
     };
-    let mut request = SearchRequest {
-        scopes: plan.searched.iter().map(Searched::scope).collect(),
-        limit: page_limit(query),
-        after: last.map(|(position, _)| position),
-        count: query.count != Count::None,
-        order: store_order(query.order),
-        expression: match query.matching {
-            Matching::Any => Expression::parse(&query.q),
-            Matching::All => Expression::parse_all(&query.q),
-        },
-    };
+    let mut request = plan.request(query, last.map(|(position, _)| position));
     let mut answer = meaning::ask(session, &request, question.as_ref())?;
     let behind = meaning::behind(session, &plan, &answer)?;
     // While the index is being built, hits appear that were written before the last page.
@@ -174,14 +159,14 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
             SearchMode::Semantic => !row.semantic_fields().is_empty(),
             SearchMode::Hybrid => !fields.is_empty() || !row.semantic_fields().is_empty(),
         };
-        if !can_answer {
-            plan.skipped.push(row);
-        } else {
+        if can_answer {
             plan.searched.push(Searched {
                 row,
                 fields,
                 conditions,
             });
+        } else {
+            plan.skipped.push(row);
         }
     }
     if let (false, Some(error)) = (understood, refusal) {
@@ -194,6 +179,20 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
 }
 
 impl Plan {
+    fn request(&self, query: &SearchQuery, after: Option<SearchPosition>) -> SearchRequest {
+        SearchRequest {
+            scopes: self.searched.iter().map(Searched::scope).collect(),
+            limit: page_limit(query),
+            after,
+            count: query.count != Count::None,
+            order: store_order(query.order),
+            expression: match query.matching {
+                Matching::Any => Expression::parse(&query.q),
+                Matching::All => Expression::parse_all(&query.q),
+            },
+        }
+    }
+
     fn connections(&self) -> BTreeSet<ConnectionId> {
         let searched = self.searched.iter();
         searched
@@ -384,7 +383,7 @@ impl<'p> Hits<'p> {
         }
         let mut beside = Shown::default();
         let (key, position) = (hit.record.key.clone(), hit.position);
-        let served = served(session, searched, asked, hit, &mut beside);
+        let served = served::served(session, searched, asked, hit, &mut beside);
         let served = self
             .shown
             .damaged
@@ -402,97 +401,4 @@ impl<'p> Hits<'p> {
         }
         Ok(fits)
     }
-}
-
-/// One hit, unless its record has left the row since the index was read.
-fn served(
-    session: &Session,
-    searched: &Searched,
-    asked: &Asked<'_>,
-    mut hit: Hit,
-    shown: &mut Shown,
-) -> Result<Option<SearchHit>> {
-    let body = std::mem::take(&mut hit.record.body);
-    let (row, key) = (&searched.row, &hit.record.key);
-    let body = admitted(row, key, body)?;
-    let Some(body) = body.filter(|body| searched.conditions.pass(body)) else {
-        return Ok(None);
-    };
-    let (connection, stream) = (row.connection(), &row.stream().name);
-    let title = evidence::title(row, &body);
-    let authored = evidence::authored_at(row, &body);
-    let author = evidence::author(row, &body);
-    let public_url = session.settings.public_url.as_ref();
-    let mut served = SearchHit {
-        object: ObjectTag::SEARCH_RESULT,
-        stream: Some(stream.to_string()),
-        record_key: Some(key.to_string()),
-        connector_id: Some(connection.connector.to_string()),
-        connector_key: Some(connection.connector.to_string()),
-        connection_id: Some(connection.id.to_string()),
-        display_name: label(connection),
-        citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
-        emitted_at: Some(visible_history::emitted_at(session, row, &hit.record)?),
-        authored_at: authored.as_ref().map(|(_, text)| text.clone()),
-        author: author.as_ref().map(|(_, text)| text.clone()),
-        title: title.as_ref().map(|(_, text)| text.clone()),
-        // A client learns which words matched; the figure itself says nothing it could use.
-        score: match hit.position.rank {
-            Rank::Score(score) if row.is_owner() => Some(Score {
-                kind: match asked.mode {
-                    SearchMode::Lexical => "bm25",
-                    SearchMode::Semantic => "cosine",
-                    SearchMode::Hybrid => "hybrid",
-                }
-                .to_owned(),
-                value: f64::from(score),
-                order: "higher_is_better".to_owned(),
-                other: Other::new(),
-            }),
-            Rank::Score(_) | Rank::Time(_) => None,
-        },
-        retrieval_mode: (asked.mode != SearchMode::Lexical).then(|| asked.mode.as_str().to_owned()),
-        ..SearchHit::default()
-    };
-    let nearest = hit.window.as_ref();
-    let nearest = nearest.and_then(|window| meaning::passage(window, &body));
-    if let Some(near) = &hit.near {
-        let (id, near) = (connection.id.as_str(), near.to_string());
-        let neighbour = RecordHandle::new(Some(id), stream.as_str(), &near);
-        served.near = neighbour.ok().map(|neighbour| neighbour.to_string());
-        served.matched_fields = Some(Vec::new());
-        let beginning = || evidence::passage(row, &searched.fields, &body);
-        served.passage = nearest.or_else(beginning);
-        shown.fields(served.passage.as_ref().map(|passage| &passage.field_path));
-    } else if nearest.is_some() {
-        served.matched_fields = Some(Vec::new());
-        shown.fields(nearest.as_ref().map(|passage| &passage.field_path));
-        served.passage = nearest;
-    } else {
-        let wanted = evidence::Wanted {
-            fields: &searched.fields,
-            expression: asked.expression,
-            title_field: title.as_ref().map(|(name, _)| name.as_str()),
-            excerpts: asked.excerpts,
-        };
-        prove(&mut served, &body, &wanted);
-        shown.fields(served.matched_fields.iter().flatten());
-    }
-    shown.record(row, key);
-    shown.fields(title.map(|(name, _)| name));
-    shown.fields(authored.map(|(name, _)| name));
-    shown.fields(author.map(|(name, _)| name));
-    Ok(Some(served))
-}
-
-/// Adds what proves a hit, and which words of the question it has.
-fn prove(served: &mut SearchHit, body: &RecordBody, wanted: &evidence::Wanted<'_>) {
-    let evidence = evidence::prove(body, wanted);
-    let (matched, missing) = words::of_hit(wanted.expression, &evidence.seen);
-    // Where every word stands as it was asked for, the excerpts say it all.
-    let is_plain = missing.is_empty() && matched.iter().all(|one| one.found.is_none());
-    served.matched_terms = (!is_plain).then_some(matched);
-    served.missing_terms = (!missing.is_empty()).then_some(missing);
-    served.matched_fields = Some(evidence.matched_fields);
-    served.evidence_excerpts = evidence.excerpts;
 }

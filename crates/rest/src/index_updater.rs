@@ -47,13 +47,13 @@ impl IndexUpdater {
     /// # Errors
     ///
     /// When no thread can be started.
-    pub fn start(store: Arc<dyn Store>) -> io::Result<Self> {
+    pub fn start(store: &Arc<dyn Store>) -> io::Result<Self> {
         let mut updater = Self {
             stop: Stop::default(),
             threads: Vec::new(),
         };
         for work in &WORK {
-            let (store, stopping) = (Arc::clone(&store), updater.stop.clone());
+            let (store, stopping) = (Arc::clone(store), updater.stop.clone());
             let thread = thread::Builder::new()
                 .name(work.thread.to_owned())
                 .spawn(move || update(&*store, work, &stopping))?;

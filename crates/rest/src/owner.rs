@@ -210,8 +210,9 @@ fn store_problem(error: &StoreError) -> Problem {
         StoreError::UnknownConnector(_) | StoreError::UnknownBlob(_) | StoreError::NoModel => {
             ErrorCode::NotFound
         }
-        StoreError::Model(_) => ErrorCode::InvalidRequest,
-        StoreError::Declaration(_) | StoreError::ConnectionExists(_) => ErrorCode::InvalidRequest,
+        StoreError::Model(_) | StoreError::Declaration(_) | StoreError::ConnectionExists(_) => {
+            ErrorCode::InvalidRequest
+        }
         _ => {
             tracing::error!(cause = %error, "the store could not do what the owner asked");
             ErrorCode::InternalError

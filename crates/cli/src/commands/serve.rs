@@ -101,7 +101,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
     let log = Arc::new(or_cannot_start(DisclosureLog::start(Arc::clone(&store)))?);
-    let _updater = or_cannot_start(IndexUpdater::start(Arc::clone(&store)))?;
+    let _updater = or_cannot_start(IndexUpdater::start(&store))?;
     let service = Service::new(
         Arc::clone(&store),
         key,

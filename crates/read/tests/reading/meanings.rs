@@ -147,14 +147,13 @@ fn what_can_be_searched_by_meaning_is_advertised_with_a_model_only() {
 fn options_of_words_do_not_go_with_meaning() {
     let world = world();
     let reader = client(&world, &["id", "body"]);
-    let changes: [(&str, fn(&mut SearchQuery)); 3] = [
-        ("order", |query| query.order = SearchOrder::Newest),
-        ("match", |query| query.matching = Matching::All),
-        ("count", |query| query.count = Count::Exact),
-    ];
-    for (name, change) in changes {
+    for name in ["order", "match", "count"] {
         let mut query = by(SearchMode::Hybrid, "car");
-        change(&mut query);
+        match name {
+            "order" => query.order = SearchOrder::Newest,
+            "match" => query.matching = Matching::All,
+            _ => query.count = Count::Exact,
+        }
         let (code, param) = refusal(reader.search(query));
         assert_eq!(
             (code, param.as_deref()),

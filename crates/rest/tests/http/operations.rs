@@ -114,7 +114,7 @@ async fn what_a_declaration_queues_is_worked_off_in_the_background() {
     assert_eq!(page["meta"]["recall"]["complete"], false);
     assert!(page["meta"]["index_maintenance"]["pending_scopes"].is_number());
 
-    let _updater = rest::IndexUpdater::start(world.store.clone()).unwrap();
+    let _updater = rest::IndexUpdater::start(&world.store).unwrap();
     for _ in 0..600 {
         if ready().await["index"] == json!({"state": "current"}) {
             let page = world.read("/v1/search?q=overdraft").await;

@@ -280,7 +280,7 @@ fn a_file_of_vectors_that_is_cut_or_missing_is_made_anew() {
             rusqlite::Connection::open(path)
                 .unwrap()
                 .execute_batch(sql)
-                .unwrap()
+                .unwrap();
         }
     };
     assert_eq!(damaged(sql("PRAGMA user_version = 99")), ["d"]);
