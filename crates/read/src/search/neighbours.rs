@@ -13,9 +13,9 @@ use crate::measure::written_bytes;
 use crate::project::admitted;
 use crate::reader::Session;
 
-/// How many hits, from the first on, show their neighbours: some of a first page.
+/// How many hits, from the first on, show their neighbours: the best of a first page. More would take the place of other hits.
 pub(super) fn hits(query: &SearchQuery) -> usize {
-    if query.cursor.is_none() { 2 } else { 0 }
+    usize::from(query.cursor.is_none())
 }
 
 impl Hits<'_> {
