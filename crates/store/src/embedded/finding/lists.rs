@@ -190,9 +190,11 @@ impl<'q> Looking<'q> {
                     beginning(looking.gate, field, start)
                 })?,
             };
-            clause.short.extend(added_up(scored));
+            clause
+                .short
+                .extend(joined(scored, |sum, score| sum + score));
         }
-        clause.short = best_of_each(std::mem::take(&mut clause.short));
+        clause.short = joined(std::mem::take(&mut clause.short), f32::max);
         Ok(clause)
     }
 
@@ -262,27 +264,14 @@ impl<'q> Looking<'q> {
     }
 }
 
-/// Adds up the scores of each document, in the order in which its fields come.
-fn added_up(mut scored: Vec<(DocId, f32)>) -> Vec<(DocId, f32)> {
+/// One score for each document, in the order of documents. Scores of one are joined in the order in which they come.
+fn joined(mut scored: Vec<(DocId, f32)>, join: fn(f32, f32) -> f32) -> Vec<(DocId, f32)> {
     // Stable, so that fields keep their order.
     scored.sort_by_key(|one| one.0);
     scored.dedup_by(|next, kept| {
         let is_same = next.0 == kept.0;
         if is_same {
-            kept.1 += next.1;
-        }
-        is_same
-    });
-    scored
-}
-
-/// The best score of each document.
-fn best_of_each(mut scored: Vec<(DocId, f32)>) -> Vec<(DocId, f32)> {
-    scored.sort_by_key(|one| one.0);
-    scored.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 = kept.1.max(next.1);
+            kept.1 = join(kept.1, next.1);
         }
         is_same
     });
