@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use contract::error::ErrorCode;
 use contract::query::BlobQuery;
-use contract::reader::ReadContract;
+use contract::reader::{Blob, ReadContract};
 
 use crate::auth::Caller;
 use crate::body_stream::outgoing_body;
@@ -41,8 +41,17 @@ pub(crate) async fn blob(context: RequestContext, caller: Caller) -> HandlerResu
         connection_id: selector.connection_id.clone(),
     };
     let blob = caller.reader(&context.service).blob(query).await?;
+    let mut response = response(&context.headers, blob)?;
+    if selector.by_alias {
+        add_alias_warning(&mut response);
+    }
+    Ok(response)
+}
+
+/// The bytes of a blob, or the part of them that was asked for.
+pub(crate) fn response(headers: &HeaderMap, blob: Blob) -> HandlerResult {
     let size = blob.size_bytes;
-    let (status, from, to) = match requested_range(&context.headers, size) {
+    let (status, from, to) = match requested_range(headers, size) {
         RequestedRange::Whole => (StatusCode::OK, 0, size),
         RequestedRange::Part(from, to) => (StatusCode::PARTIAL_CONTENT, from, to),
         RequestedRange::Unsatisfiable => {
@@ -60,9 +69,6 @@ pub(crate) async fn blob(context: RequestContext, caller: Caller) -> HandlerResu
         response
             .headers_mut()
             .extend(HeaderValue::from_str(&range).map(|range| (header::CONTENT_RANGE, range)));
-    }
-    if selector.by_alias {
-        add_alias_warning(&mut response);
     }
     Ok(response)
 }
@@ -92,11 +98,20 @@ fn set_headers(headers: &mut HeaderMap, media_type: &str, length: u64) {
     let unknown = HeaderValue::from_static("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, known.unwrap_or(unknown));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    if !INLINE_MEDIA_TYPES.contains(&essence.to_ascii_lowercase().as_str()) {
+    if !is_inline(essence(media_type)) {
         let attachment = HeaderValue::from_static("attachment");
         headers.insert(header::CONTENT_DISPOSITION, attachment);
     }
+}
+
+/// A media type without its parameters.
+pub(crate) fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a browser may show this media type, given without parameters, in place.
+pub(crate) fn is_inline(essence: &str) -> bool {
+    INLINE_MEDIA_TYPES.contains(&essence.to_ascii_lowercase().as_str())
 }
 
 /// Parses `Range`. Several ranges, other units and conditions ask for the whole blob: blobs have no validators.

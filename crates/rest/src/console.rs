@@ -3,26 +3,41 @@
 //! Pages are rendered on the server and need no script. Templates escape all text of others; labels also pass
 //! [`format::label`]. Every form carries the session's CSRF token, and no `GET` changes anything.
 
+mod address;
 mod assets;
+mod body_text;
+mod browse;
+mod chart;
 mod choice;
 mod consent;
 mod device;
 mod format;
+mod frame;
 mod grant;
 mod home;
+mod moment;
 mod password_queue;
 mod record;
 mod review;
+mod search;
 mod session;
 mod sessions;
 mod sign_in;
 mod sign_in_attempt;
+mod sources;
+mod stream_shape;
+mod summary;
+mod time_counts;
+mod timeline;
+mod value;
+mod viewer;
 
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use contract::error::ReadError;
 
+use self::frame::Frame;
 use crate::oauth;
 use crate::problem::{HasOwnBody, Problem};
 use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, Verb};
@@ -82,7 +97,13 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/device", "enterDeviceCode", device::enter),
     page!(Get "/grants/{id}", "pageGrant", grant::show),
     page!(Post "/grants/{id}/revoke", "revokeGrant", grant::revoke),
+    page!(Get "/search", "pageSearch", search::show),
+    page!(Get "/browse", "pageBrowse", browse::index),
+    page!(Get "/browse/{connection_id}/{stream}", "pageStream", browse::stream),
+    page!(Get "/browse/{connection_id}/{stream}/download", "downloadStream", browse::download::send),
+    page!(Get "/timeline", "pageTimeline", timeline::show),
     page!(Get "/records/{connection_id}/{stream}/{record_id}", "pageRecord", record::show),
+    page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
     asset!("/style.css", "getStyle", assets::style),
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
@@ -90,7 +111,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
 #[derive(Template)]
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
-    session: &'a str,
+    frame: Frame,
     title: &'a str,
     message: &'a str,
     hint: &'a str,
@@ -107,7 +128,7 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
         _ => "That did not work",
     };
     let page = FailurePage {
-        session: "",
+        frame: Frame::without_session(),
         title,
         message: &format::label(&error.message),
         hint: &format::label(error.hint.as_deref().unwrap_or_default()),

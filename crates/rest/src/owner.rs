@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 use store::StoreError;
 
 pub use import::{ImportFiles, import_files};
+pub(crate) use progress::stream_bytes;
 pub use upload_frames::{FileName, UploadFrame};
 
 use crate::problem::{self, Problem};

@@ -200,7 +200,7 @@ fn percent_decode(text: &str) -> Result<String, ReadError> {
         .map_err(|_| invalid_query("the query string is not percent-encoded UTF-8"))
 }
 
-fn percent_encode(text: &str) -> String {
+pub(crate) fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, FORM).to_string()
 }
 

@@ -74,7 +74,24 @@ fn build(service: Service, auth_mode: AuthMode) -> Router {
         let handler = move |request: Request| async move { route.handle(request).await };
         router = router.route(endpoint.path, on(filter, handler));
     }
-    with_layers(router, service)
+    with_layers(router.fallback(no_route), service)
+}
+
+/// What answers at an address that is nobody's: a page where a browser looks for one.
+async fn no_route(request: Request) -> Response {
+    let path = request.uri().path();
+    let is_program = ["/v1", "/owner", "/oauth", "/mcp", "/.well-known"]
+        .iter()
+        .any(|root| {
+            path.strip_prefix(root)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+    if is_program || !console::wants_page(request.headers()) {
+        return Problem::from_status(StatusCode::NOT_FOUND).into_response();
+    }
+    let error = ReadError::new(ErrorCode::NotFound, "There is no page at this address.")
+        .with_hint("It may have been mistyped, or the page has moved.");
+    console::with_security_headers(Problem::from(error).into_page().into_response())
 }
 
 /// The layers around all routes, innermost first.

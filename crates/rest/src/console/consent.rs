@@ -13,6 +13,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::choice::{self, EndRow, SourceRow};
 use super::format::{format_time, label};
+use super::frame::{Frame, Section};
 use super::review::{self, Purpose, Requester, StreamPreview};
 use super::{allow_form_target, html, see_other, session};
 use crate::form::Form;
@@ -30,7 +31,7 @@ const MISTAKES_SHOWN: usize = 20;
     reason = "a page shows or leaves out its parts one by one"
 )]
 struct ConsentPage {
-    session: String,
+    frame: Frame,
     request: String,
     who: Requester,
     /// Whether the application said what it wants.
@@ -49,7 +50,7 @@ struct ConsentPage {
 #[derive(Template)]
 #[template(path = "review.html")]
 struct ReviewPage {
-    session: String,
+    frame: Frame,
     request: String,
     digest: String,
     who: Requester,
@@ -65,7 +66,7 @@ struct ReviewPage {
 #[derive(Template)]
 #[template(path = "decided.html")]
 struct DecidedPage {
-    session: String,
+    frame: Frame,
     approved: bool,
 }
 
@@ -148,7 +149,7 @@ fn decision_response(answer: &Answer, session: &Session, approved: bool) -> Hand
         Answer::Device => html(
             StatusCode::OK,
             &DecidedPage {
-                session: session::csrf_token(session),
+                frame: Frame::new(session, Section::Grants),
                 approved,
             },
         ),
@@ -175,7 +176,7 @@ async fn page(
     form: Form,
     mistakes: Vec<String>,
 ) -> HandlerResult {
-    let token = session::csrf_token(session);
+    let frame = Frame::new(session, Section::Grants);
     let status = match mistakes.as_slice() {
         [] => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
@@ -194,7 +195,7 @@ async fn page(
         let once = |mode: AccessMode| mode == AccessMode::SingleUse;
         let purposes: Vec<Purpose> = drafts.iter().map(Purpose::from_draft).collect();
         let page = ConsentPage {
-            session: token,
+            frame,
             request,
             who: Requester::from_request(&waiting),
             asked: asked.is_some(),
@@ -222,7 +223,7 @@ async fn review_page(
     let named = asked.details.is_some();
     let drafts = if named { review.grants.as_slice() } else { &[] };
     let page = ReviewPage {
-        session: session::csrf_token(session),
+        frame: Frame::new(session, Section::Grants),
         request: review.request_id.clone(),
         digest: review.digest.clone(),
         who: Requester::from_request(asked),

@@ -8,6 +8,7 @@ use grants::oauth::DecisionError;
 use grants::sign_in::Lane;
 
 use super::consent::{consent_path, decision_problem};
+use super::frame::{Frame, Section};
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -16,7 +17,7 @@ use crate::table::{HandlerResult, RequestContext};
 #[derive(Template)]
 #[template(path = "device.html")]
 struct DevicePage<'a> {
-    session: &'a str,
+    frame: Frame,
     code: &'a str,
     mistake: &'a str,
 }
@@ -28,7 +29,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let form = Form::from_query(context.query())?;
     let page = DevicePage {
-        session: &session::csrf_token(&session),
+        frame: Frame::new(&session, Section::Grants),
         code: form.value("user_code"),
         mistake: "",
     };
@@ -59,7 +60,7 @@ pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
         Err(wait) => tokio::time::sleep(wait).await,
     }
     let page = DevicePage {
-        session: &session::csrf_token(&session),
+        frame: Frame::new(&session, Section::Grants),
         code: form.value("user_code"),
         mistake: "No device waits with this code. Look at the device again; a code is good for 10 minutes.",
     };

@@ -33,6 +33,40 @@ pub(super) fn visible(text: &str) -> String {
     shown
 }
 
+/// The text of a record: it keeps its lines and what emoji are made of; what would turn or hide the text around it is
+/// escaped.
+pub(super) fn readable(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars() {
+        let is_layout = matches!(c, '\n' | '\t' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+        if c == '\r' {
+            continue;
+        }
+        if is_steering(c) && !is_layout {
+            let _ = write!(shown, "\\u{{{:04x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A text on one line, at most so many characters of it.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if words.chars().nth(most).is_some() {
+            let cut: String = words.chars().take(most).collect();
+            return format!("{}…", readable(&cut));
+        }
+    }
+    readable(&words)
+}
+
 /// A time as `2026-06-01 12:00 UTC`.
 pub(super) fn format_time(text: &str) -> String {
     match Instant::parse(text) {

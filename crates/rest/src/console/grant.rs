@@ -12,6 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store::grants::RevocationReason;
 
 use super::format::{format_time, label, visible};
+use super::frame::{Frame, Section};
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -33,7 +34,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 #[derive(Template)]
 #[template(path = "grant.html")]
 struct GrantPage {
-    session: String,
+    frame: Frame,
     grant: GrantRow,
     parts: Vec<Part>,
     calls: Vec<CallRow>,
@@ -180,7 +181,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     html(
         StatusCode::OK,
         &GrantPage {
-            session: session::csrf_token(&session),
+            frame: Frame::new(&session, Section::Grants),
             grant: GrantRow::from_overview(&shown.overview),
             parts,
             calls: shown.disclosures.iter().map(CallRow::from_call).collect(),
@@ -217,7 +218,7 @@ pub(super) async fn revoke(mut context: RequestContext) -> HandlerResult {
     Ok(see_other("/"))
 }
 
-fn problem(error: &ShowError) -> Problem {
+pub(super) fn problem(error: &ShowError) -> Problem {
     match error {
         ShowError::Unknown(_) => Problem::new(ErrorCode::NotFound, "there is no such grant"),
         ShowError::Store(error) => Problem::internal("a grant could not be looked up", error),

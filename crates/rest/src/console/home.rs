@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use super::format::{format_count, format_number, label};
+use super::frame::{Frame, Section};
 use super::grant::GrantRow;
 use super::{html, see_other, session};
 use crate::discovery::METADATA_PATH;
@@ -23,7 +24,7 @@ const QUESTIONS: usize = 4;
 #[derive(Template)]
 #[template(path = "home.html")]
 struct HomePage {
-    session: String,
+    frame: Frame,
     mcp_url: String,
     connections: Vec<ConnectionRow>,
     live: Vec<GrantRow>,
@@ -50,9 +51,9 @@ pub(super) async fn index(context: RequestContext) -> HandlerResult {
     let Some(session) = session::session(&context).await? else {
         return Ok(see_other("/sign-in"));
     };
-    let token = session::csrf_token(&session);
+    let frame = Frame::new(&session, Section::Overview);
     let page = blocking(Arc::clone(&context.service), move |service| {
-        home(service, token)
+        home(service, frame)
     });
     html(StatusCode::OK, &page.await?)
 }
@@ -86,7 +87,7 @@ fn discovery() -> HandlerResult {
     problem::json(StatusCode::OK, &document)
 }
 
-fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
+fn home(service: &Service, frame: Frame) -> Result<HomePage, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::internal("the first page", error);
     flush_disclosures(service);
     let grants = grants::list(&*service.store, service.now()).map_err(|error| failed(&error))?;
@@ -128,7 +129,7 @@ fn home(service: &Service, session: String) -> Result<HomePage, Problem> {
     }
     questions.truncate(QUESTIONS);
     Ok(HomePage {
-        session,
+        frame,
         mcp_url: format!("{}/mcp", service.public_url),
         connections,
         live: live.into_iter().map(GrantRow::from_overview).collect(),

@@ -1,103 +1,206 @@
-//! The page of a record, which citation URLs open.
+//! The page of a record, which citation URLs open: what it is called, who wrote it and when, its text, then everything
+//! else it has, what belongs to it, and what has become of it.
+
+pub(super) mod file;
+mod related;
+mod trace;
 
 use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
-use contract::grant::Authority;
-use contract::id::{ConnectionId, FieldName, StreamName};
-use contract::query::RecordQuery;
+use contract::id::{ConnectionId, StreamName};
+use contract::query::{ExpandRequest, RecordQuery};
 use contract::reader::ReadContract as _;
-use contract::record::{Record, own_time};
-use contract::wire::OrderedMap;
-use read::GrantReader;
+use contract::record::Record;
 use serde_json::value::RawValue;
-use store::catalog::Connection;
 
-use super::format::{Member, format_time, members, visible};
-use super::{html, session};
-use crate::service::Service;
+use self::file::FileRow;
+use self::related::{Neighbours, Related};
+use self::trace::Trace;
+use super::body_text::{Block, BodyText, Span, lay_out};
+use super::format::{format_number, label, visible};
+use super::frame::{Frame, Section};
+use super::html;
+use super::moment::Moment;
+use super::stream_shape::{StreamShape, title};
+use super::summary::Summary;
+use super::value::{self, FieldValue, Members, Part};
+use super::viewer::Viewer;
+use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
-/// The longest value shown, in characters; `pdpp export` has the rest.
-const VALUE_CHARS: usize = 200_000;
+/// The longest raw record shown, in characters; `pdpp export` has the rest.
+const RAW_CHARS: usize = 200_000;
 
 #[derive(Template)]
 #[template(path = "record.html")]
 struct RecordPage {
-    session: String,
-    key: String,
-    stream: String,
+    frame: Frame,
+    summary: Summary,
     source: String,
-    /// The record's own time; empty where it has none.
-    time: String,
-    emitted: String,
-    members: Vec<Member>,
+    stream: String,
+    key: String,
+    emitted: Option<Moment>,
+    body: BodyText,
+    fields: Vec<FieldRow>,
+    files: Vec<FileRow>,
+    related: Vec<Related>,
+    neighbours: Neighbours,
+    trace: Trace,
+    raw: String,
+}
+
+struct FieldRow {
+    title: String,
+    about: String,
+    value: FieldValue,
+}
+
+/// The record a page is about.
+struct Subject {
+    connection: ConnectionId,
+    stream: StreamName,
+    shape: StreamShape,
+    record: Record,
+    members: Members,
+}
+
+impl Subject {
+    /// Reads the record that a path names, with what belongs to it.
+    async fn read(viewer: &Viewer, path: [&str; 3]) -> Result<Self, Problem> {
+        let [connection, stream, key] = path;
+        let stream = StreamName::parse(stream).map_err(|_| missing())?;
+        let connection = ConnectionId::parse(connection).map_err(|_| missing())?;
+        let shape = StreamShape::read(viewer, &stream, connection.as_str());
+        let shape = shape.await.map_err(not_there)?;
+        let mut query = RecordQuery::new(stream.clone(), key);
+        query.connection_id = Some(connection.to_string());
+        let expand = shape.expand.iter().cloned();
+        query.expand = expand
+            .map(|name| ExpandRequest { name, limit: None })
+            .collect();
+        let record = viewer.reader.record(query).await;
+        let record = record.map_err(|error| not_there(error.into()))?;
+        Ok(Self {
+            members: value::members(record.data.as_deref()),
+            connection,
+            stream,
+            shape,
+            record,
+        })
+    }
+}
+
+fn missing() -> ReadError {
+    ReadError::new(ErrorCode::NotFound, "there is no such record")
+        .with_hint("it may have been deleted since it was cited")
+}
+
+/// What cannot be found is a record that is not there, whatever part of its name is wrong.
+fn not_there(problem: Problem) -> Problem {
+    match problem.error.code.http_status() {
+        404 => missing().into(),
+        _ => problem,
+    }
 }
 
 /// `GET /records/{connection_id}/{stream}/{record_id}`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
+    let viewer = match Viewer::enter(&context, Section::Browse).await? {
+        Ok(viewer) => viewer,
+        Err(elsewhere) => return Ok(elsewhere),
     };
-    let missing = || {
-        ReadError::new(ErrorCode::NotFound, "there is no such record")
-            .with_hint("it may have been deleted since it was cited")
+    let path = [context.part(0), context.part(1), context.part(2)].map(str::to_owned);
+    drop(context);
+    let subject = Subject::read(&viewer, path.each_ref().map(String::as_str)).await?;
+    let source = viewer.service.store.connection(&subject.connection);
+    let files = file::rows(&viewer, &subject).await;
+    let summary = Summary::of_members(&subject.shape, &subject.members, &subject.record.id);
+    let page = RecordPage {
+        source: source.map_or_else(
+            || subject.connection.to_string(),
+            |source| label(&source.display_name),
+        ),
+        stream: subject.shape.label.clone(),
+        key: visible(&subject.record.id),
+        emitted: Moment::parse(&subject.record.emitted_at),
+        body: body(&subject),
+        fields: fields(&subject),
+        related: related::rows(&viewer, &subject).await?,
+        neighbours: related::neighbours(&viewer, &subject).await?,
+        trace: trace::read(&viewer, &subject).await?,
+        raw: raw(&subject.record),
+        files,
+        summary,
+        frame: viewer.frame,
     };
-    let stream = StreamName::parse(context.part(1)).map_err(|_| missing())?;
-    let connection = ConnectionId::parse(context.part(0)).map_err(|_| missing())?;
-    let mut query = RecordQuery::new(stream, context.part(2));
-    query.connection_id = Some(connection.to_string());
-    let service = &context.service;
-    let reader = GrantReader::new(
-        service.store.clone(),
-        Authority::Owner,
-        service.reader_settings.clone(),
-    );
-    let record = reader
-        .record(query)
-        .await
-        .map_err(|error| match error.code.http_status() {
-            404 => missing(),
-            _ => error,
-        })?;
-    let source = service.store.connection(&connection);
-    html(
-        StatusCode::OK,
-        &RecordPage {
-            session: session::csrf_token(&session),
-            key: visible(&record.id),
-            stream: visible(&record.stream),
-            time: source
-                .as_ref()
-                .map_or_else(String::new, |source| time(service, source, &record)),
-            source: source.map_or_else(|| connection.to_string(), |one| visible(&one.display_name)),
-            emitted: format_time(&record.emitted_at),
-            members: members(record.data.as_deref(), VALUE_CHARS)?,
-        },
-    )
+    html(StatusCode::OK, &page)
 }
 
-/// The record's own time, as its source wrote it.
-fn time(service: &Service, source: &Connection, record: &Record) -> String {
-    let declaration = service.store.declaration(&source.connector);
-    let mut streams = declaration.iter().flat_map(|one| &one.streams);
-    let Some(stream) = streams.find(|one| one.name.as_str() == record.stream) else {
-        return String::new();
-    };
-    let declared = [&stream.consent_time_field, &stream.cursor_field];
-    let declared = declared.map(|field| field.as_ref().map(FieldName::as_str));
-    let data = record.data.as_deref().map_or("{}", RawValue::get);
-    let Ok(fields) = serde_json::from_str::<OrderedMap<&RawValue>>(data) else {
-        // The members of the page report it.
-        return String::new();
-    };
-    let own = own_time(declared, |name| {
-        let (_, value) = fields.iter().find(|(known, _)| *known == name)?;
-        serde_json::from_str(value.get()).ok()
-    });
-    own.map_or_else(String::new, |(_, at)| match at.len() {
-        // A date has no time zone to convert.
-        ..=10 => visible(&at),
-        _ => format_time(&at),
-    })
+fn body(subject: &Subject) -> BodyText {
+    let field = subject.shape.with_role("body");
+    let text = field.and_then(|field| value::text(&subject.members, field.name.as_str()));
+    lay_out(&text.unwrap_or_default())
+}
+
+/// Every field but those that stand in the heading, the text or the list of files.
+fn fields(subject: &Subject) -> Vec<FieldRow> {
+    let mut rows = Vec::new();
+    for (name, raw) in subject.members.iter() {
+        let field = subject.shape.field(name);
+        let role = field.and_then(|field| field.role.as_deref());
+        let is_title = subject
+            .shape
+            .title()
+            .is_some_and(|title| title.name.as_str() == name);
+        let is_text = serde_json::from_str::<String>(raw.get()).is_ok();
+        let is_key = value::text(&subject.members, name).as_deref() == Some(&subject.record.id);
+        // The key stands at the end of the list.
+        if (name == "id" && is_key)
+            || name == "blob_ref"
+            || (is_text && (is_title || matches!(role, Some("author" | "body"))))
+        {
+            continue;
+        }
+        let Some(mut value) = value::shown(raw, field) else {
+            continue;
+        };
+        if let (FieldValue::One(Part::Text(text)), Some(currency)) =
+            (&mut value, currency(&subject.members, name, raw))
+        {
+            text.push(' ');
+            text.push_str(&currency);
+        }
+        rows.push(FieldRow {
+            title: field.map_or_else(|| label(&title(name)), |field| field.title.clone()),
+            about: field.map(|field| field.about.clone()).unwrap_or_default(),
+            value,
+        });
+    }
+    rows
+}
+
+/// The currency of an amount, where the record names one beside it.
+fn currency(members: &Members, name: &str, raw: &RawValue) -> Option<String> {
+    let is_number = serde_json::from_str::<f64>(raw.get()).is_ok();
+    let is_money = ["amount", "price", "total", "balance", "cost", "fee"];
+    let is_money = is_money.iter().any(|word| name.contains(word));
+    (is_number && is_money).then(|| value::text(members, "currency"))?
+}
+
+/// The record as JSON, indented, with every member as written.
+fn raw(record: &Record) -> String {
+    let text = record.data.as_deref().map_or("{}", RawValue::get);
+    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
+    let pretty = pretty.unwrap_or_else(|| text.to_owned());
+    match pretty.char_indices().nth(RAW_CHARS) {
+        None => super::format::readable(&pretty),
+        Some((end, _)) => {
+            let rest = pretty.get(end..).unwrap_or_default().chars().count();
+            let shown = super::format::readable(pretty.get(..end).unwrap_or_default());
+            let rest = format_number(u64::try_from(rest).unwrap_or(u64::MAX));
+            format!("{shown}\n… and {rest} more characters; `pdpp export` writes them all")
+        }
+    }
 }

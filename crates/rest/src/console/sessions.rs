@@ -8,6 +8,7 @@ use grants::sign_in::{Session, SessionOverview, end_other_sessions, end_session,
 use store::{Store, StoreError};
 
 use super::format::{format_time, label};
+use super::frame::{Frame, Section};
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -17,7 +18,7 @@ use crate::table::{HandlerResult, RequestContext};
 #[derive(Template)]
 #[template(path = "sessions.html")]
 struct SessionsPage {
-    session: String,
+    frame: Frame,
     rows: Vec<SessionRow>,
 }
 
@@ -57,8 +58,8 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         .collect();
     // This browser first, then by last use.
     rows.sort_by_key(|row| !row.here);
-    let session = session::csrf_token(&session);
-    html(StatusCode::OK, &SessionsPage { session, rows })
+    let frame = Frame::new(&session, Section::Settings);
+    html(StatusCode::OK, &SessionsPage { frame, rows })
 }
 
 /// `POST /sessions/{id}/end`. Ending an ended session succeeds.

@@ -8,6 +8,7 @@ use axum::response::Response;
 use grants::sign_in::{Presented, end_session, has_password, require_second, with_second};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::frame::{Frame, Section};
 use super::password_queue::LONGEST_WAIT;
 use super::sign_in_attempt::{self, Attempt, SignInSecret};
 use super::{html, see_other, session};
@@ -19,7 +20,7 @@ use crate::table::{HandlerResult, RequestContext};
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage<'a> {
-    session: &'a str,
+    frame: Frame,
     csrf: &'a str,
     return_to: &'a str,
     code: &'a str,
@@ -30,7 +31,7 @@ struct SignInPage<'a> {
 #[derive(Template)]
 #[template(path = "signed_in.html")]
 struct SignedInPage<'a> {
-    session: &'a str,
+    frame: Frame,
     onward: &'a str,
 }
 
@@ -152,7 +153,7 @@ pub(super) async fn confirm_second_half(context: RequestContext) -> HandlerResul
         return Ok(see_other(&onward));
     };
     let page = SignedInPage {
-        session: &session::csrf_token(&session),
+        frame: Frame::new(&session, Section::None),
         onward: &onward,
     };
     let mut response = html(StatusCode::UNAUTHORIZED, &page)?;
@@ -200,7 +201,7 @@ async fn page(context: RequestContext, status: StatusCode, entry: &Entry) -> Han
     let mut response: Response = html(
         status,
         &SignInPage {
-            session: "",
+            frame: Frame::signed_out(),
             csrf: &csrf,
             return_to: &entry.return_to,
             code: &entry.code,

@@ -55,7 +55,7 @@ pub(super) fn stream_progress<D: Serialize>(
 
 /// Runs blocking work and streams the bytes it writes. An error before the first byte becomes a status; a later one
 /// breaks the body off, so that nobody takes a part for the whole.
-pub(super) async fn stream_bytes(
+pub(crate) async fn stream_bytes(
     media_type: &'static str,
     work: impl FnOnce(&mut dyn Write) -> Result<(), Refusal> + Send + 'static,
 ) -> HandlerResult {

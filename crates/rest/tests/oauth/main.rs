@@ -14,8 +14,10 @@ mod flows;
 mod listening;
 mod metadata;
 mod pages;
+mod reading;
 mod refusals;
 mod secrets;
+mod seen_as;
 mod sessions;
 #[path = "../shared/mod.rs"]
 mod shared;

@@ -1,0 +1,301 @@
+//! Browsing: all streams, and the table of one, with its columns, conditions and order in the address.
+
+mod chosen;
+pub(super) mod download;
+mod table;
+
+use askama::Template;
+use axum::http::StatusCode;
+use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::id::StreamName;
+use contract::query::Filter;
+use contract::reader::ReadContract as _;
+use jiff::civil::Date;
+
+use self::chosen::Chosen;
+pub(super) use self::table::day_of;
+use self::table::{Chip, Column, RangeForm, Row};
+use super::address::Address;
+use super::chart::{Bucket, Chart};
+use super::format::{format_count, format_number, label};
+use super::frame::{Frame, Section};
+use super::html;
+use super::moment;
+use super::sources::{Source, Sources};
+use super::stream_shape::{FieldShape, StreamShape, title};
+use super::value::grouped;
+use super::viewer::Viewer;
+use crate::problem::Problem;
+use crate::table::{HandlerResult, RequestContext};
+
+/// Up to so many years are shown month by month.
+const MONTHLY_YEARS: usize = 8;
+const SUMS: usize = 3;
+
+#[derive(Template)]
+#[template(path = "browse.html")]
+struct BrowsePage {
+    frame: Frame,
+    sources: Vec<SourceCard>,
+    total: String,
+}
+
+struct SourceCard {
+    name: String,
+    connector: String,
+    colour: usize,
+    total: String,
+    streams: Vec<StreamLink>,
+}
+
+struct StreamLink {
+    name: String,
+    address: String,
+    records: String,
+}
+
+#[derive(Template)]
+#[template(path = "stream.html")]
+struct StreamPage {
+    frame: Frame,
+    label: String,
+    about: String,
+    source: String,
+    browse: String,
+    total: String,
+    sums: Vec<(String, String)>,
+    chart: Chart,
+    chips: Vec<Chip>,
+    columns: Vec<Column>,
+    /// All fields, to choose columns from.
+    choices: Vec<Column>,
+    ranges: Vec<RangeForm>,
+    /// The parameters a form keeps.
+    kept: Vec<(String, String)>,
+    rows: Vec<Row>,
+    clear: String,
+    csv: String,
+    jsonl: String,
+    next: String,
+    first: String,
+}
+
+/// `GET /browse`
+pub(super) async fn index(context: RequestContext) -> HandlerResult {
+    let viewer = match Viewer::enter(&context, Section::Browse).await? {
+        Ok(viewer) => viewer,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
+    let sources = Sources::read(&viewer).await?;
+    let cards = sources.0.iter().map(|source| card(&viewer, source));
+    let page = BrowsePage {
+        total: format_count(sources.records(), "record"),
+        sources: cards.collect(),
+        frame: viewer.frame,
+    };
+    html(StatusCode::OK, &page)
+}
+
+fn card(viewer: &Viewer, source: &Source) -> SourceCard {
+    let streams = source.streams.iter().map(|stream| StreamLink {
+        name: label(&title(stream.name.as_str())),
+        address: viewer
+            .seen(stream_address(&source.id, stream.name.as_str()))
+            .to_string(),
+        records: format_number(stream.records),
+    });
+    SourceCard {
+        name: source.name.clone(),
+        connector: label(&title(&source.connector)),
+        colour: source.colour,
+        total: format_count(source.records(), "record"),
+        streams: streams.collect(),
+    }
+}
+
+/// The page of a stream.
+pub(super) fn stream_address(connection: &str, stream: &str) -> Address {
+    Address::of_parts("/browse", &[connection, stream])
+}
+
+/// `GET /browse/{connection_id}/{stream}`
+pub(super) async fn stream(context: RequestContext) -> HandlerResult {
+    let viewer = match Viewer::enter(&context, Section::Browse).await? {
+        Ok(viewer) => viewer,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
+    let (connection, name) = (context.part(0).to_owned(), context.part(1).to_owned());
+    drop(context);
+    let name = crate::query_params::stream(&name, viewer.is_owner())?;
+    let shape = StreamShape::read(&viewer, &name, &connection).await?;
+    let chosen = Chosen::new(&viewer, &shape, (&connection, name))?;
+    let found = viewer.reader.records(chosen.query.clone()).await?;
+    let meta = found.meta.as_ref();
+    let count = meta.and_then(|meta| meta.count.as_option()?.value());
+    let sources = Sources::read(&viewer).await?;
+    let bare = viewer.seen(stream_address(&connection, chosen.query.stream.as_str()));
+    let saved = stream_address(&connection, chosen.query.stream.as_str()).to_string() + "/download";
+    let saved = viewer.here.clone().without(&[]).on(&saved);
+    let next = found.next_cursor();
+    let page = StreamPage {
+        label: shape.label.clone(),
+        about: shape.about.clone(),
+        source: sources
+            .get(&connection)
+            .map_or_else(|| label(&connection), |source| source.name.clone()),
+        browse: viewer.address("/browse").to_string(),
+        total: count
+            .map(|count| format_count(count, "record"))
+            .unwrap_or_default(),
+        sums: sums(&viewer, &shape, &chosen).await,
+        chart: histogram(&viewer, &shape, &chosen).await?,
+        chips: table::chips(&viewer, &shape, &chosen),
+        columns: table::columns(&viewer, &shape, &chosen),
+        choices: table::choices(&shape, &chosen),
+        ranges: table::ranges(&shape, &chosen),
+        kept: table::kept(&viewer),
+        rows: found
+            .data
+            .iter()
+            .map(|one| table::row(&viewer, &shape, &chosen, one))
+            .collect(),
+        clear: bare.to_string(),
+        csv: saved.clone().set("format", "csv").to_string(),
+        jsonl: saved.set("format", "jsonl").to_string(),
+        next: next
+            .map(|cursor| viewer.here.clone().at(cursor).to_string())
+            .unwrap_or_default(),
+        first: if chosen.cursor {
+            viewer.here.clone().without(&[]).to_string()
+        } else {
+            String::new()
+        },
+        frame: viewer.frame,
+    };
+    html(StatusCode::OK, &page)
+}
+
+/// The sums that the stream declares, of what is shown. One that cannot be computed now is left out.
+async fn sums(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Vec<(String, String)> {
+    let mut sums = Vec::new();
+    for field in shape.fields.iter().filter(|field| field.sums).take(SUMS) {
+        let metric = Metric::Sum(field.name.clone());
+        let Ok(mut query) = AggregateQuery::new(chosen.query.stream.clone(), metric, None) else {
+            continue;
+        };
+        query.connection_id.clone_from(&chosen.query.connection_id);
+        query.filters.clone_from(&chosen.query.filters);
+        let answer = viewer.reader.aggregate(query).await;
+        let value = answer.ok().and_then(|answer| answer.value);
+        if let Some(value) = value.filter(|value| value.get() != "null") {
+            sums.push((field.title.clone(), grouped(value.get())));
+        }
+    }
+    sums
+}
+
+/// How what is shown is spread over time: by month where it fits, else by year.
+async fn histogram(
+    viewer: &Viewer,
+    shape: &StreamShape,
+    chosen: &Chosen,
+) -> Result<Chart, Problem> {
+    let Some(time) = shape.time() else {
+        return Ok(Chart::new(Vec::new()));
+    };
+    let years = spread(viewer, chosen, time, Granularity::Year).await?;
+    let is_short = match (years.first(), years.last()) {
+        (Some((first, _)), Some((last, _))) => {
+            usize::try_from(last.year() - first.year()).is_ok_and(|years| years < MONTHLY_YEARS)
+        }
+        _ => false,
+    };
+    let (buckets, unit) = if is_short {
+        let months = spread(viewer, chosen, time, Granularity::Month).await?;
+        (months, Granularity::Month)
+    } else {
+        (years, Granularity::Year)
+    };
+    let bucket = |(day, count): (Date, u64)| Bucket {
+        name: unit_name(day, unit),
+        address: table::narrowed(viewer, time, day, unit),
+        counts: vec![(0, count)],
+        here: false,
+    };
+    Ok(Chart::new(
+        filled(buckets, unit).into_iter().map(bucket).collect(),
+    ))
+}
+
+async fn spread(
+    viewer: &Viewer,
+    chosen: &Chosen,
+    time: &FieldShape,
+    granularity: Granularity,
+) -> Result<Vec<(Date, u64)>, Problem> {
+    let by = GroupBy::Time {
+        field: time.name.clone(),
+        granularity,
+        time_zone: if time.is_date { None } else { moment::zone() },
+    };
+    let stream: StreamName = chosen.query.stream.clone();
+    let grouping = Some(Grouping::new(by, None)?);
+    let mut query = AggregateQuery::new(stream, Metric::Count, grouping)?;
+    query.connection_id.clone_from(&chosen.query.connection_id);
+    let filters: Vec<Filter> = chosen.query.filters.clone();
+    query.filters = filters;
+    let answer = viewer.reader.aggregate(query).await?;
+    let groups = answer.groups.unwrap_or_default().into_iter();
+    let groups = groups.filter_map(|group| {
+        let key: String = serde_json::from_str(group.key.get()).ok()?;
+        Some((key.get(..10)?.parse().ok()?, group.count))
+    });
+    Ok(groups.collect())
+}
+
+/// The same with the units in between that have no record.
+pub(super) fn filled(buckets: Vec<(Date, u64)>, unit: Granularity) -> Vec<(Date, u64)> {
+    let mut all: Vec<(Date, u64)> = Vec::new();
+    for (day, count) in buckets {
+        while let Some((last, _)) = all.last()
+            && let Some(next) = after(*last, unit)
+            && next < day
+        {
+            all.push((next, 0));
+        }
+        all.push((day, count));
+    }
+    all
+}
+
+/// The first day of the next unit.
+pub(super) fn after(day: Date, unit: Granularity) -> Option<Date> {
+    let span = match unit {
+        Granularity::Year => jiff::Span::new().years(1),
+        Granularity::Month => jiff::Span::new().months(1),
+        _ => jiff::Span::new().days(1),
+    };
+    day.checked_add(span).ok()
+}
+
+pub(super) fn unit_name(day: Date, unit: Granularity) -> String {
+    let format = match unit {
+        Granularity::Year => "%Y",
+        Granularity::Month => "%B %Y",
+        _ => "%-d %B %Y",
+    };
+    day.strftime(format).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_without_a_record_are_not_left_out() {
+        let day = |month| Date::constant(2026, month, 1);
+        let all = filled(vec![(day(1), 2), (day(4), 1)], Granularity::Month);
+        assert_eq!(all, [(day(1), 2), (day(2), 0), (day(3), 0), (day(4), 1)]);
+        assert_eq!(unit_name(day(4), Granularity::Month), "April 2026");
+    }
+}

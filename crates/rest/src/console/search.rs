@@ -1,0 +1,330 @@
+//! The search page: words over everything, narrowed by connection, stream and year, with a count for each.
+
+mod facets;
+
+use askama::Template;
+use axum::http::StatusCode;
+use contract::declaration::RangeOperator;
+use contract::id::StreamName;
+use contract::page::Page;
+use contract::query::{Count, Filter, PageLimit};
+use contract::reader::ReadContract as _;
+use contract::search::{SearchHit, SearchOrder, SearchQuery};
+use contract::words::WordsFound;
+
+use self::facets::Facet;
+use super::format::{format_number, label, one_line, readable};
+use super::frame::{Frame, Section};
+use super::html;
+use super::moment::Moment;
+use super::sources::Sources;
+use super::stream_shape::{StreamShape, title};
+use super::viewer::Viewer;
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::table::{HandlerResult, RequestContext};
+
+const HITS: u32 = 20;
+const TITLE_CHARS: usize = 160;
+const PASSAGE_CHARS: usize = 300;
+
+#[derive(Template)]
+#[template(path = "search.html")]
+struct SearchPage {
+    frame: Frame,
+    q: String,
+    /// What narrows the search, to be kept by the form.
+    kept: Vec<(String, String)>,
+    asked: bool,
+    /// The same words without what narrows the search.
+    everywhere: String,
+    total: String,
+    remarks: Vec<String>,
+    hits: Vec<HitRow>,
+    orders: Vec<OrderLink>,
+    facets: Vec<Facet>,
+    next: String,
+    first: String,
+}
+
+struct OrderLink {
+    name: &'static str,
+    address: String,
+    here: bool,
+}
+
+struct HitRow {
+    title: String,
+    address: String,
+    author: String,
+    at: Option<Moment>,
+    source: String,
+    stream: String,
+    colour: usize,
+    excerpt: Vec<Piece>,
+    /// Why it is here although no word of it was asked for.
+    near: &'static str,
+}
+
+/// A part of an excerpt.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    text: String,
+    marked: bool,
+}
+
+/// What the address asks for.
+pub(super) struct Question {
+    q: String,
+    connection: Option<String>,
+    stream: Option<StreamName>,
+    year: Option<u16>,
+    order: SearchOrder,
+    cursor: Option<String>,
+}
+
+impl Question {
+    fn from_params(params: &Params) -> Result<Self, Problem> {
+        let stream = params.text("stream");
+        let stream = stream.map(|name| crate::query_params::stream(name, true));
+        Ok(Self {
+            q: params.text("q").unwrap_or_default().to_owned(),
+            connection: params.text("connection").map(str::to_owned),
+            stream: stream.transpose()?,
+            year: params.text("year").and_then(|year| year.parse().ok()),
+            order: match params.text("order") {
+                Some(name) => SearchOrder::parse(name)?,
+                None => SearchOrder::default(),
+            },
+            cursor: params.text("cursor").map(str::to_owned),
+        })
+    }
+
+    /// The question for the reader. A year needs one stream of one connection, whose time field it narrows.
+    fn query(&self, shape: Option<&StreamShape>) -> Result<SearchQuery, Problem> {
+        let mut query = SearchQuery::new(self.q.clone())?;
+        query.connection_id.clone_from(&self.connection);
+        query.streams = self.stream.iter().cloned().collect();
+        query.order = self.order;
+        query.count = Count::Exact;
+        query.limit = PageLimit::new(HITS);
+        query.cursor.clone_from(&self.cursor);
+        let time = shape.and_then(StreamShape::time);
+        let filters = match (self.year, time) {
+            (Some(year), Some(time)) => vec![year_filter(time.name.clone(), year)],
+            _ => Vec::new(),
+        };
+        Ok(query.filtered(filters)?)
+    }
+}
+
+fn year_filter(field: contract::id::FieldName, year: u16) -> Filter {
+    let bounds = vec![
+        (RangeOperator::Gte, format!("{year:04}-01-01")),
+        (
+            RangeOperator::Lt,
+            format!("{:04}-01-01", year.saturating_add(1)),
+        ),
+    ];
+    Filter::range(field, bounds)
+}
+
+/// `GET /search`
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let viewer = match Viewer::enter(&context, Section::Search).await? {
+        Ok(viewer) => viewer,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
+    let question = Question::from_params(&viewer.params)?;
+    let kept = ["connection", "stream", "year", "order", "as"];
+    let kept = kept.iter().filter_map(|name| {
+        let value = viewer.params.text(name)?;
+        Some(((*name).to_owned(), value.to_owned()))
+    });
+    let mut page = SearchPage {
+        q: question.q.clone(),
+        kept: kept.collect(),
+        asked: !question.q.trim().is_empty(),
+        everywhere: viewer.address("/search").with("q", &question.q).to_string(),
+        total: String::new(),
+        remarks: Vec::new(),
+        hits: Vec::new(),
+        orders: Vec::new(),
+        facets: Vec::new(),
+        next: String::new(),
+        first: String::new(),
+        frame: Frame::signed_out(),
+    };
+    if page.asked {
+        answer(&viewer, &question, &mut page).await?;
+    }
+    page.frame = viewer.frame;
+    html(StatusCode::OK, &page)
+}
+
+async fn answer(
+    viewer: &Viewer,
+    question: &Question,
+    page: &mut SearchPage,
+) -> Result<(), Problem> {
+    let sources = Sources::read(viewer).await?;
+    let shape = match (&question.connection, &question.stream) {
+        (Some(connection), Some(stream)) => {
+            Some(StreamShape::read(viewer, stream, connection).await?)
+        }
+        _ => None,
+    };
+    let found = viewer
+        .reader
+        .search(question.query(shape.as_ref())?)
+        .await?;
+    let meta = found.meta.as_ref();
+    let count = meta.and_then(|meta| meta.count.as_option()?.value());
+    page.total = count.map(format_number).unwrap_or_default();
+    page.remarks = remarks(&found);
+    page.hits = found
+        .data
+        .iter()
+        .map(|hit| row(viewer, &sources, hit))
+        .collect();
+    page.orders = orders(viewer, question.order);
+    page.facets = facets::read(viewer, question, &sources, shape.as_ref()).await?;
+    if let Some(cursor) = found.next_cursor() {
+        page.next = viewer.here.clone().at(cursor).to_string();
+    }
+    if question.cursor.is_some() {
+        page.first = viewer.here.clone().without(&[]).to_string();
+    }
+    Ok(())
+}
+
+fn orders(viewer: &Viewer, here: SearchOrder) -> Vec<OrderLink> {
+    let link = |order: SearchOrder| OrderLink {
+        name: match order {
+            SearchOrder::Relevance => "Best first",
+            SearchOrder::Newest => "Newest first",
+            SearchOrder::Oldest => "Oldest first",
+        },
+        address: viewer.here.clone().set("order", order.as_str()).to_string(),
+        here: order == here,
+    };
+    SearchOrder::ALL.map(link).into()
+}
+
+/// What to know about the answer, in sentences.
+fn remarks(found: &Page<SearchHit>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let Some(meta) = &found.meta else {
+        return remarks;
+    };
+    if meta.index_maintenance.is_some() {
+        remarks.push("Not every record can be found yet: the index is being built.".to_owned());
+    }
+    if let Some(words) = &meta.words {
+        remarks.extend(word_remarks(words, found.data.is_empty()));
+    }
+    remarks.extend(
+        meta.warnings()
+            .iter()
+            .map(|warning| label(&warning.message)),
+    );
+    remarks
+}
+
+fn word_remarks(words: &WordsFound, is_empty: bool) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !words.missing.is_empty() {
+        remarks.push(format!(
+            "Found nowhere: {}.",
+            label(&words.missing.join(", "))
+        ));
+    }
+    for one in &words.respelled {
+        remarks.push(format!(
+            "{} occurs nowhere; did you mean {}? That is what was looked for.",
+            label(&one.term),
+            label(&one.found.join(" or "))
+        ));
+    }
+    if is_empty {
+        remarks.extend(words.summary(0).map(|advice| label(&advice)));
+    }
+    remarks
+}
+
+fn row(viewer: &Viewer, sources: &Sources, hit: &SearchHit) -> HitRow {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (connection, stream) = (text(&hit.connection_id), text(&hit.stream));
+    let key = text(&hit.record_key);
+    let excerpt = hit.evidence_excerpts.iter().flatten().next();
+    let excerpt = excerpt.and_then(|excerpt| excerpt.preview_text.as_deref());
+    let passage = hit.passage.as_ref().map(|passage| Piece {
+        text: one_line(&passage.text, PASSAGE_CHARS),
+        marked: false,
+    });
+    HitRow {
+        title: one_line(hit.title.as_deref().unwrap_or(&key), TITLE_CHARS),
+        address: viewer.record(&connection, &stream, &key),
+        author: one_line(&text(&hit.author), TITLE_CHARS),
+        at: hit.authored_at.as_deref().and_then(Moment::parse),
+        source: sources
+            .get(&connection)
+            .map_or_else(|| label(&connection), |source| source.name.clone()),
+        stream: label(&title(&stream)),
+        colour: sources.get(&connection).map_or(0, |source| source.colour),
+        excerpt: match excerpt {
+            Some(text) => pieces(text),
+            None => passage.into_iter().collect(),
+        },
+        near: match &hit.near {
+            Some(_) => "next to a match in the same conversation",
+            None => "",
+        },
+    }
+}
+
+/// Cuts an excerpt at its marks. A `<mark` of the record itself was escaped, and is written as it was.
+fn pieces(preview: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut push = |text: &str, marked: bool| {
+        let text = readable(text)
+            .replace("&lt;mark", "<mark")
+            .replace("&lt;/mark", "</mark");
+        if !text.is_empty() {
+            pieces.push(Piece { text, marked });
+        }
+    };
+    for (at, part) in preview.split("<mark>").enumerate() {
+        match part.split_once("</mark>") {
+            Some((marked, rest)) if at > 0 => {
+                push(marked, true);
+                push(rest, false);
+            }
+            _ => push(part, false),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_cut_at_its_marks() {
+        let piece = |text: &str, marked| Piece {
+            text: text.to_owned(),
+            marked,
+        };
+        assert_eq!(
+            pieces("a <mark>b</mark> &lt;mark>c&lt;/mark> <mark>d</mark>"),
+            [
+                piece("a ", false),
+                piece("b", true),
+                piece(" <mark>c</mark> ", false),
+                piece("d", true)
+            ]
+        );
+        assert_eq!(pieces("</mark>"), [piece("</mark>", false)]);
+    }
+}

@@ -1,0 +1,203 @@
+//! What a search can be narrowed by, with how many records each would leave: connections, then the streams of the chosen
+//! one, then the years of the chosen stream. Every count is a search of its own over the read contract.
+
+use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::id::StreamName;
+use contract::query::{Count, PageLimit};
+use contract::reader::ReadContract as _;
+use contract::search::SearchQuery;
+use read::GrantReader;
+use tokio::task::JoinSet;
+
+use super::Question;
+use crate::console::format::{format_number, label};
+use crate::console::sources::Sources;
+use crate::console::stream_shape::{StreamShape, title};
+use crate::console::viewer::Viewer;
+use crate::problem::Problem;
+
+/// The most choices of a facet that are counted.
+const MAX_CHOICES: usize = 24;
+
+pub(super) struct Facet {
+    pub(super) name: &'static str,
+    pub(super) choices: Vec<Choice>,
+    /// The search without it; empty where nothing is chosen.
+    pub(super) clear: String,
+}
+
+pub(super) struct Choice {
+    pub(super) name: String,
+    pub(super) count: String,
+    pub(super) address: String,
+    pub(super) here: bool,
+}
+
+/// A choice, and the search that counts it.
+struct Candidate {
+    name: String,
+    value: String,
+    query: SearchQuery,
+}
+
+pub(super) async fn read(
+    viewer: &Viewer,
+    question: &Question,
+    sources: &Sources,
+    shape: Option<&StreamShape>,
+) -> Result<Vec<Facet>, Problem> {
+    let mut facets = vec![
+        connections(viewer, question, sources).await?,
+        streams(viewer, question, sources).await?,
+        years(viewer, question, shape).await?,
+    ];
+    facets.retain(|facet| !facet.choices.is_empty());
+    Ok(facets)
+}
+
+async fn connections(
+    viewer: &Viewer,
+    question: &Question,
+    sources: &Sources,
+) -> Result<Facet, Problem> {
+    let mut candidates = Vec::new();
+    for source in &sources.0 {
+        let mut query = SearchQuery::new(question.q.clone())?;
+        query.connection_id = Some(source.id.clone());
+        candidates.push(Candidate {
+            name: source.name.clone(),
+            value: source.id.clone(),
+            query,
+        });
+    }
+    let here = question.connection.as_deref();
+    Ok(Facet {
+        name: "Connection",
+        choices: counted(viewer, "connection", here, candidates).await,
+        clear: clear(viewer, here, &["connection", "stream", "year"]),
+    })
+}
+
+async fn streams(
+    viewer: &Viewer,
+    question: &Question,
+    sources: &Sources,
+) -> Result<Facet, Problem> {
+    let mut candidates = Vec::new();
+    let source = question
+        .connection
+        .as_deref()
+        .and_then(|id| sources.get(id));
+    for stream in source.iter().flat_map(|source| &source.streams) {
+        let mut query = SearchQuery::new(question.q.clone())?;
+        query.connection_id.clone_from(&question.connection);
+        query.streams = vec![stream.name.clone()];
+        candidates.push(Candidate {
+            name: label(&title(stream.name.as_str())),
+            value: stream.name.to_string(),
+            query,
+        });
+    }
+    let here = question.stream.as_ref().map(StreamName::as_str);
+    Ok(Facet {
+        name: "Stream",
+        choices: counted(viewer, "stream", here, candidates).await,
+        clear: clear(viewer, here, &["stream", "year"]),
+    })
+}
+
+async fn years(
+    viewer: &Viewer,
+    question: &Question,
+    shape: Option<&StreamShape>,
+) -> Result<Facet, Problem> {
+    let time = shape.and_then(StreamShape::time);
+    let mut candidates = Vec::new();
+    if let (Some(time), Some(stream)) = (time, &question.stream) {
+        let by = GroupBy::Time {
+            field: time.name.clone(),
+            granularity: Granularity::Year,
+            time_zone: None,
+        };
+        let grouping = Some(Grouping::new(by, None)?);
+        let mut years = AggregateQuery::new(stream.clone(), Metric::Count, grouping)?;
+        years.connection_id.clone_from(&question.connection);
+        let years = viewer.reader.aggregate(years).await?;
+        for group in years.groups.iter().flatten().rev().take(MAX_CHOICES) {
+            let key: Option<String> = serde_json::from_str(group.key.get()).ok();
+            let year = key.and_then(|key| key.get(..4)?.parse::<u16>().ok());
+            let Some(year) = year else { continue };
+            let mut query = SearchQuery::new(question.q.clone())?;
+            query.connection_id.clone_from(&question.connection);
+            query.streams = vec![stream.clone()];
+            let filters = vec![super::year_filter(time.name.clone(), year)];
+            candidates.push(Candidate {
+                name: year.to_string(),
+                value: year.to_string(),
+                query: query.filtered(filters)?,
+            });
+        }
+    }
+    let here = question.year.map(|year| year.to_string());
+    Ok(Facet {
+        name: "Year",
+        choices: counted(viewer, "year", here.as_deref(), candidates).await,
+        clear: clear(viewer, here.as_deref(), &["year"]),
+    })
+}
+
+fn clear(viewer: &Viewer, here: Option<&str>, names: &[&str]) -> String {
+    match here {
+        None => String::new(),
+        Some(_) => viewer.here.clone().without(names).to_string(),
+    }
+}
+
+/// The choices that have hits, or are chosen. What narrows a choice further is dropped with another choice.
+async fn counted(
+    viewer: &Viewer,
+    param: &str,
+    here: Option<&str>,
+    candidates: Vec<Candidate>,
+) -> Vec<Choice> {
+    let mut running = JoinSet::new();
+    for (at, candidate) in candidates.into_iter().take(MAX_CHOICES).enumerate() {
+        let reader = viewer.reader.clone();
+        running.spawn(async move { (at, count(reader, &candidate).await, candidate) });
+    }
+    let mut counted: Vec<(usize, Option<u64>, Candidate)> = Vec::new();
+    while let Some(one) = running.join_next().await {
+        counted.extend(one.ok());
+    }
+    counted.sort_by_key(|(at, ..)| *at);
+    let narrower: &[&str] = match param {
+        "connection" => &["stream", "year"],
+        "stream" => &["year"],
+        _ => &[],
+    };
+    let choice = |(_, count, candidate): (usize, Option<u64>, Candidate)| {
+        let is_here = here == Some(candidate.value.as_str());
+        let is_shown = is_here || count != Some(0);
+        is_shown.then(|| Choice {
+            address: viewer
+                .here
+                .clone()
+                .without(narrower)
+                .set(param, &candidate.value)
+                .to_string(),
+            name: candidate.name,
+            count: count.map(format_number).unwrap_or_default(),
+            here: is_here,
+        })
+    };
+    counted.into_iter().filter_map(choice).collect()
+}
+
+/// How many records a search finds; nothing where that cannot be said now.
+async fn count(reader: GrantReader, candidate: &Candidate) -> Option<u64> {
+    let mut query = candidate.query.clone();
+    query.count = Count::Exact;
+    query.limit = PageLimit::new(1);
+    let page = reader.search(query).await.ok()?;
+    page.meta?.count.as_option()?.value()
+}

@@ -1,0 +1,78 @@
+//! The streams that whoever looks may see, by connection, each connector with a colour of its own.
+
+use contract::id::StreamName;
+use contract::query::StreamsQuery;
+use contract::reader::ReadContract as _;
+
+use super::format::label;
+use super::viewer::Viewer;
+use crate::problem::Problem;
+
+/// How many colours the style sheet has.
+const COLOURS: usize = 8;
+
+pub(super) struct Sources(pub(super) Vec<Source>);
+
+/// One connection.
+pub(super) struct Source {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) connector: String,
+    /// The number of its connector's colour.
+    pub(super) colour: usize,
+    pub(super) streams: Vec<SourceStream>,
+}
+
+pub(super) struct SourceStream {
+    pub(super) name: StreamName,
+    pub(super) records: u64,
+}
+
+impl Source {
+    pub(super) fn records(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.records).sum()
+    }
+}
+
+impl Sources {
+    pub(super) async fn read(viewer: &Viewer) -> Result<Self, Problem> {
+        let page = viewer.reader.streams(StreamsQuery::default()).await?;
+        let mut sources: Vec<Source> = Vec::new();
+        for stream in page.data {
+            let id = stream.connection_id.unwrap_or_default();
+            let Ok(name) = StreamName::parse(&stream.name) else {
+                continue;
+            };
+            let entry = SourceStream {
+                name,
+                records: stream.record_count.unwrap_or_default(),
+            };
+            match sources.iter_mut().find(|source| source.id == id) {
+                Some(source) => source.streams.push(entry),
+                None => sources.push(Source {
+                    name: label(stream.display_name.as_deref().unwrap_or(&id)),
+                    connector: stream.connector_key.unwrap_or_default(),
+                    colour: 0,
+                    streams: vec![entry],
+                    id,
+                }),
+            }
+        }
+        let mut connectors: Vec<String> = sources.iter().map(|one| one.connector.clone()).collect();
+        connectors.sort();
+        connectors.dedup();
+        for source in &mut sources {
+            let at = connectors.binary_search(&source.connector);
+            source.colour = at.unwrap_or_default() % COLOURS;
+        }
+        Ok(Self(sources))
+    }
+
+    pub(super) fn get(&self, connection: &str) -> Option<&Source> {
+        self.0.iter().find(|source| source.id == connection)
+    }
+
+    pub(super) fn records(&self) -> u64 {
+        self.0.iter().map(Source::records).sum()
+    }
+}

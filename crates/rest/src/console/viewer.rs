@@ -1,0 +1,116 @@
+//! Who looks at a page that shows records: the owner, or the owner as a grant sees them (`?as=GRANT`). Both read through
+//! the same contract as every client.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use contract::grant::Authority;
+use grants::Overview;
+use read::GrantReader;
+
+use super::address::Address;
+use super::format::label;
+use super::frame::{Frame, Section, SeenAs};
+use super::session;
+use crate::owner::blocking;
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::table::RequestContext;
+
+pub(super) struct Viewer {
+    pub(super) service: Arc<Service>,
+    pub(super) reader: GrantReader,
+    pub(super) frame: Frame,
+    pub(super) params: Params,
+    /// The address of this page as it was asked for.
+    pub(super) here: Address,
+}
+
+impl Viewer {
+    /// The signed-in owner, or the redirect to sign in. The future borrows nothing of the request, whose body is not
+    /// `Sync`.
+    pub(super) fn enter(
+        context: &RequestContext,
+        section: Section,
+    ) -> impl Future<Output = Result<Result<Self, Response>, Problem>> + Send + use<> {
+        let session = session::session(context);
+        let sign_in = session::to_sign_in(context);
+        let service = Arc::clone(&context.service);
+        let here = Address::parse(&context.target);
+        let params = here.params();
+        async move {
+            let Some(session) = session.await? else {
+                return Ok(Err(sign_in));
+            };
+            let params = params?;
+            let mut frame = Frame::new(&session, section);
+            let mut settings = service.reader_settings.clone();
+            let authority = match params.text("as") {
+                None => Authority::Owner,
+                Some(id) => {
+                    // Nothing reaches the client, so nothing is logged as disclosed to it.
+                    settings.disclosures = None;
+                    let (authority, seen_as) = seen_as(&service, id.to_owned(), &here).await?;
+                    frame.seen_as = Some(seen_as);
+                    authority
+                }
+            };
+            Ok(Ok(Self {
+                reader: GrantReader::new(service.store.clone(), authority, settings),
+                service,
+                frame,
+                params,
+                here,
+            }))
+        }
+    }
+
+    pub(super) fn is_owner(&self) -> bool {
+        self.frame.seen_as.is_none()
+    }
+
+    /// A page of ours, seen in the same way as this one.
+    pub(super) fn address(&self, path: &str) -> Address {
+        self.seen(Address::new(path))
+    }
+
+    pub(super) fn record(&self, connection: &str, stream: &str, key: &str) -> String {
+        self.seen(Address::record(connection, stream, key))
+            .to_string()
+    }
+
+    pub(super) fn seen(&self, address: Address) -> Address {
+        match &self.frame.seen_as {
+            None => address,
+            Some(seen_as) => address.with("as", &seen_as.id),
+        }
+    }
+}
+
+async fn seen_as(
+    service: &Arc<Service>,
+    id: String,
+    here: &Address,
+) -> Result<(Authority, SeenAs), Problem> {
+    let leave = here.clone().without(&["as"]).to_string();
+    blocking(Arc::clone(service), move |service| {
+        let authority = grants::authority_of(&*service.store, &id, service.now());
+        let authority = authority.map_err(|error| Problem::from(error.to_read_error()))?;
+        let shown = grants::show(&*service.store, &id, service.now(), 0);
+        let shown = shown.map_err(|error| super::grant::problem(&error))?;
+        let seen_as = SeenAs {
+            client: client(&shown.overview),
+            id,
+            leave,
+        };
+        Ok((authority, seen_as))
+    })
+    .await
+}
+
+/// What a client is called.
+pub(super) fn client(overview: &Overview) -> String {
+    let name = overview.client_name.as_deref();
+    label(name.unwrap_or(overview.client_id.as_str()))
+}
