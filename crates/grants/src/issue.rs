@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
-    AccessMode, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority, GrantedStream,
-    SourceDeclarationVersion, Subject, TimeConstraint,
+    AccessMode, Authority, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
+    GrantedStream, SourceDeclarationVersion, Subject, TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
@@ -132,6 +132,54 @@ pub enum IssueError {
     Store(#[from] StoreError),
 }
 
+/// What [`issue`] would give, without giving it.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    pub grants: Vec<Grant>,
+    /// What their token could read.
+    pub authority: Authority,
+    pub expires_at: Instant,
+}
+
+/// Looks at what the selection names, as it would be issued now.
+pub fn preview<'a>(
+    store: &dyn Store,
+    selection: &Selection,
+    client: impl Into<Recipient<'a>>,
+    expires: Option<Instant>,
+    clock: &dyn Clock,
+) -> Result<Preview, IssueError> {
+    let (approval, expires_at) = prepared(store, selection, client.into(), expires, clock.now())?;
+    let authority = match (approval.package, approval.grants.as_slice()) {
+        (None, [grant]) => GrantedAuthority::from_grant(grant)?,
+        (None, several) => {
+            GrantedAuthority::from_package(PackageId::parse(random_id("gpkg_")?)?, several)?
+        }
+        (Some(package), several) => GrantedAuthority::from_package(package, several)?,
+    };
+    Ok(Preview {
+        grants: approval.grants,
+        authority: Authority::Granted(authority),
+        expires_at,
+    })
+}
+
+fn prepared(
+    store: &dyn Store,
+    selection: &Selection,
+    client: Recipient<'_>,
+    expires: Option<Instant>,
+    now: Instant,
+) -> Result<(NewApproval, Instant), IssueError> {
+    let drafts = selection.resolve(store)?;
+    let expires_at = end(&drafts, expires, now)?;
+    let client = match client {
+        Recipient::Client(name) => named_client(name)?,
+        Recipient::Local => local_client()?,
+    };
+    Ok((approval(drafts, &client, now, expires_at)?, expires_at))
+}
+
 /// Issues what the selection names to a client, until `expires` or for the default time.
 pub fn issue<'a>(
     store: &dyn Store,
@@ -140,14 +188,8 @@ pub fn issue<'a>(
     expires: Option<Instant>,
     clock: &dyn Clock,
 ) -> Result<Issued, IssueError> {
-    let drafts = selection.resolve(store)?;
     let now = clock.now();
-    let expires_at = end(&drafts, expires, now)?;
-    let client = match client.into() {
-        Recipient::Client(name) => named_client(name)?,
-        Recipient::Local => local_client()?,
-    };
-    let mut approval = approval(drafts, &client, now, expires_at)?;
+    let (mut approval, expires_at) = prepared(store, selection, client.into(), expires, now)?;
     let access_token = Secret::random("pdpp_at_")?;
     approval.token = Some(new_token(&access_token, now, expires_at)?);
     store.approve(&approval)?;

@@ -19,7 +19,9 @@ mod token;
 mod words;
 
 pub use disclosures::{DisclosureLog, LogError, verify};
-pub use issue::{IssueError, Issued, IssuedStream, OwnerToken, Recipient, issue, owner_token};
+pub use issue::{
+    IssueError, Issued, IssuedStream, OwnerToken, Preview, Recipient, issue, owner_token, preview,
+};
 pub use listing::{
     DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind, Revoking,
     ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,

@@ -3,6 +3,7 @@
 //! Pages are rendered on the server and need no script. Templates escape all text of others; labels also pass
 //! [`format::label`]. Every form carries the session's CSRF token, and no `GET` changes anything.
 
+mod activity;
 mod address;
 mod assets;
 mod body_text;
@@ -14,8 +15,11 @@ mod device;
 mod format;
 mod frame;
 mod grant;
+mod grants_list;
 mod home;
 mod moment;
+mod new_grant;
+mod overview;
 mod password_queue;
 mod record;
 mod review;
@@ -29,6 +33,7 @@ mod stream_shape;
 mod summary;
 mod time_counts;
 mod timeline;
+mod titles;
 mod value;
 mod viewer;
 
@@ -95,7 +100,14 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/consent/deny", "denyConsent", consent::deny),
     page!(Get "/device", "pageDevice", device::show),
     page!(Post "/device", "enterDeviceCode", device::enter),
+    page!(Get "/grants", "pageGrants", grants_list::show),
+    page!(Get "/grants/new", "pageNewGrant", new_grant::show),
+    page!(Post "/grants/new", "changeNewGrant", new_grant::change),
+    page!(Post "/grants/new/review", "reviewNewGrant", new_grant::review),
+    page!(Post "/grants/new/issue", "makeGrant", new_grant::make),
     page!(Get "/grants/{id}", "pageGrant", grant::show),
+    page!(Get "/grants/{id}/activity", "pageActivity", activity::show),
+    page!(Get "/grants/{id}/end", "pageEndGrant", grant::ask_to_end),
     page!(Post "/grants/{id}/revoke", "revokeGrant", grant::revoke),
     page!(Get "/search", "pageSearch", search::show),
     page!(Get "/browse", "pageBrowse", browse::index),

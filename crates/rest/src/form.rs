@@ -33,6 +33,15 @@ impl Form {
         Ok(Self(decode_pairs(query, MAX_FIELDS)?))
     }
 
+    /// A form filled in by us.
+    pub(crate) fn from_pairs(pairs: Vec<(String, String)>) -> Self {
+        Self(pairs)
+    }
+
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// The first value of a name; empty if there is none.
     pub(crate) fn value(&self, name: &str) -> &str {
         let first = self.0.iter().find(|(known, _)| known == name);

@@ -128,7 +128,7 @@ impl Visitor {
         assert!(page.text.contains(grant), "{page:?}");
         let csrf = page.field("csrf");
         let ended = self.post(&format!("/grants/{grant}/revoke"), &[("csrf", &csrf)]);
-        assert_eq!((ended.status, ended.location.as_str()), (303, "/"));
+        assert_eq!((ended.status, ended.location.as_str()), (303, "/grants"));
     }
 }
 

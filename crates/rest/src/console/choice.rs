@@ -12,6 +12,7 @@ use grants::{ChosenStream, Draft, Wording};
 use store::catalog::{Connection, StreamRef};
 
 use super::format::{format_count, label, visible};
+use super::stream_shape::title;
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -28,7 +29,12 @@ pub(super) const DAYS: [(u64, &str); 5] = [
 pub(super) const USUAL_DAYS: u64 = 90;
 
 pub(super) struct SourceRow {
+    pub(super) id: String,
     pub(super) name: String,
+    /// Whether all of it is ticked.
+    pub(super) whole: bool,
+    /// Whether anything of it is ticked.
+    pub(super) open: bool,
     pub(super) kind: String,
     pub(super) total: String,
     pub(super) streams: Vec<StreamRow>,
@@ -52,6 +58,7 @@ pub(super) struct StreamRow {
 }
 
 pub(super) struct FieldRow {
+    pub(super) title: String,
     pub(super) name: String,
     pub(super) value: String,
     pub(super) chosen: bool,
@@ -136,7 +143,15 @@ fn source_row(
         row.total = format_count(records, "record");
         streams.push(row);
     }
+    let whole = entered
+        .form
+        .values("source")
+        .any(|id| id == connection.id.as_str());
+    let is_ticked = |row: &StreamRow| row.chosen || row.fields.iter().any(|field| field.chosen);
     SourceRow {
+        id: connection.id.to_string(),
+        whole,
+        open: whole || streams.iter().any(is_ticked),
         name: label(&connection.display_name),
         kind: label(&declaration.display_name),
         total: format_count(total, "record"),
@@ -172,6 +187,7 @@ fn stream_row(
     let field = |name: &FieldName| {
         let value = format!("{value}/{name}");
         FieldRow {
+            title: label(&field_title(stream, name.as_str())),
             name: label(name.as_str()),
             chosen: form.values("field").any(|ticked| ticked == value),
             value,
@@ -197,6 +213,18 @@ fn stream_row(
     }
 }
 
+/// What the declaration calls a field, else its name as a title.
+fn field_title(stream: &StreamDeclaration, name: &str) -> String {
+    #[derive(serde::Deserialize)]
+    struct Described {
+        title: Option<String>,
+    }
+    let schema = stream.field(name).map(|field| field.schema.as_str());
+    let described = schema.and_then(|text| serde_json::from_str::<Described>(text).ok());
+    let declared = described.and_then(|described| described.title);
+    declared.unwrap_or_else(|| title(name))
+}
+
 /// The time range and record list of a granted stream in words; empty where there is no limit.
 fn limits(stream: &GrantedStream) -> String {
     let wording = Wording::whole(visible);
@@ -212,29 +240,55 @@ fn limits(stream: &GrantedStream) -> String {
     limits.join("; ")
 }
 
-/// Reads the choice from a form. Whether it can be granted is decided elsewhere.
-pub(super) fn choice(form: &Form, now: Instant) -> Choice {
-    let streams = form.value("all").is_empty().then(|| {
-        let ticked = form.values("stream");
-        ticked
-            .filter_map(|value| chosen_stream(form, value))
-            .collect()
+/// The streams that a form ticks: by themselves, by one of their fields, or with all of their source. `offered` is what
+/// could be ticked.
+pub(super) fn ticked(form: &Form, offered: &[SourceRow]) -> Vec<ChosenStream> {
+    let mut values: Vec<&str> = form.values("stream").collect();
+    let of_field = form.values("field").filter_map(|value| {
+        let (connection, rest) = value.split_once('/')?;
+        let (stream, _) = rest.split_once('/')?;
+        value.get(..connection.len() + 1 + stream.len())
     });
+    let wholes: Vec<&str> = form.values("source").collect();
+    let of_source = offered
+        .iter()
+        .filter(|row| wholes.contains(&row.id.as_str()));
+    let of_source = of_source.flat_map(|row| &row.streams);
+    for value in of_field.chain(of_source.map(|stream| stream.value.as_str())) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let chosen = values
+        .into_iter()
+        .filter_map(|value| chosen_stream(form, value));
+    chosen.collect()
+}
+
+/// Reads the choice from a form. Whether it can be granted is decided elsewhere.
+pub(super) fn choice(form: &Form, now: Instant, offered: &[SourceRow]) -> Choice {
+    let is_part = form.value("all").is_empty();
+    let streams = is_part.then(|| ticked(form, offered));
     let access_mode = match form.value("mode") {
         "single_use" => Some(AccessMode::SingleUse),
         "continuous" => Some(AccessMode::Continuous),
         _ => None,
     };
+    Choice {
+        streams,
+        access_mode,
+        expires_at: Some(end(form, now)),
+        ai_training_affirmed: form.value("training") == "yes",
+    }
+}
+
+/// When the grant ends, by the days that were chosen.
+pub(super) fn end(form: &Form, now: Instant) -> Instant {
     let days = form.value("days").parse().ok();
     let days = days.filter(|days| DAYS.iter().any(|(known, _)| known == days));
     let life = Duration::from_hours(24 * days.unwrap_or(USUAL_DAYS));
     let micros = i64::try_from(life.as_micros()).unwrap_or(i64::MAX);
-    Choice {
-        streams,
-        access_mode,
-        expires_at: Some(Instant(now.0.saturating_add(micros))),
-        ai_training_affirmed: form.value("training") == "yes",
-    }
+    Instant(now.0.saturating_add(micros))
 }
 
 fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
@@ -267,9 +321,12 @@ mod tests {
             "stream=work/messages&field=work/messages/id&field=work/messages/a%2Fb&field=home/messages/id\
              &since:work/messages=2026-01-01&until:work/messages=+&mode=single_use&days=7",
         );
-        let choice = choice(&form.ok().unwrap(), Instant(0));
+        let choice = choice(&form.ok().unwrap(), Instant(0), &[]);
         let streams = choice.streams.unwrap();
-        assert_eq!(streams.len(), 1);
+        // A field that is ticked ticks its stream.
+        assert_eq!(streams.len(), 2);
+        assert_eq!(streams[1].connection_id, "home");
+        assert_eq!(streams[1].fields.as_ref().unwrap(), &["id"]);
         assert_eq!(streams[0].connection_id, "work");
         assert_eq!(streams[0].stream, "messages");
         assert_eq!(streams[0].fields.as_ref().unwrap(), &["id", "a/b"]);
@@ -282,7 +339,7 @@ mod tests {
     #[test]
     fn nothing_ticked_is_nothing_chosen_and_odd_values_mean_nothing() {
         let form = Form::from_query("stream=nonsense&days=99999999999&mode=always");
-        let choice = choice(&form.ok().unwrap(), Instant(0));
+        let choice = choice(&form.ok().unwrap(), Instant(0), &[]);
         assert_eq!(choice.streams, Some(Vec::new()));
         assert_eq!(choice.access_mode, None);
         assert_eq!(choice.expires_at, Some(Instant(90 * 86_400 * 1_000_000)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
-use contract::grant::AccessMode;
+use contract::grant::{AccessMode, GrantedStream};
 use grants::Mistake;
 use grants::oauth::{Answer, Decider, DecisionError, GrantFlow, PendingRequest, Review};
 use grants::sign_in::Session;
@@ -90,22 +90,30 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    let request = form.value("request").to_owned();
-    let choice = choice::choice(&form, context.service.now());
     let reviewed = blocking(Arc::clone(&context.service), move |service| {
+        let request = form.value("request");
         let issuer = service.issuer();
+        let offer = issuer
+            .asked(request)
+            .map_err(|error| decision_problem(&error))?;
+        let offered = choice::rows(
+            service,
+            offer.as_ref().map(|one| one.drafts.as_slice()),
+            &form,
+        )?;
+        let choice = choice::choice(&form, service.now(), &offered);
         let reviewed = issuer
-            .pending(&request)
-            .and_then(|asked| Ok((asked, issuer.review(&request, choice)?)));
+            .pending(request)
+            .and_then(|asked| Ok((asked, issuer.review(request, choice)?)));
         match reviewed {
             Ok(reviewed) => Ok(Ok(reviewed)),
-            Err(error) if error.status() == 400 => Ok(Err(mistakes(&error))),
+            Err(error) if error.status() == 400 => Ok(Err((form, mistakes(&error)))),
             Err(error) => Err(decision_problem(&error)),
         }
     });
     match reviewed.await? {
         Ok((asked, review)) => review_page(&context.service, &session, &asked, &review).await,
-        Err(mistakes) => page(context.service, &session, form, mistakes).await,
+        Err((form, mistakes)) => page(context.service, &session, form, mistakes).await,
     }
 }
 
@@ -222,13 +230,16 @@ async fn review_page(
 ) -> HandlerResult {
     let named = asked.details.is_some();
     let drafts = if named { review.grants.as_slice() } else { &[] };
+    let authority = review.authority(service.now());
+    let authority = authority.map_err(|error| decision_problem(&error))?;
+    let streams: Vec<&GrantedStream> = review.grants.iter().flat_map(|one| &one.streams).collect();
     let page = ReviewPage {
         frame: Frame::new(session, Section::Grants),
         request: review.request_id.clone(),
         digest: review.digest.clone(),
         who: Requester::from_request(asked),
         purposes: drafts.iter().map(Purpose::from_draft).collect(),
-        rows: review::rows(service, review).await?,
+        rows: review::rows(service, authority, &streams).await?,
         terms: review::terms(review),
         once: review::is_single_use(review),
         ends: format_time(&review.expires_at.to_rfc3339_millis()),
@@ -255,7 +266,7 @@ fn mistakes(error: &DecisionError) -> Vec<String> {
     }
 }
 
-fn rules(mistakes: &[Mistake]) -> Vec<String> {
+pub(super) fn rules(mistakes: &[Mistake]) -> Vec<String> {
     let listed = mistakes.iter().take(MISTAKES_SHOWN);
     let mut listed: Vec<String> = listed.map(|mistake| label(&mistake.rule)).collect();
     let more = mistakes.len().saturating_sub(MISTAKES_SHOWN);
@@ -275,7 +286,7 @@ pub(super) fn decision_problem(error: &DecisionError) -> Problem {
         DecisionError::Stale | DecisionError::CatalogChanged => {
             "nothing was granted; go back to the request and look at it again"
         }
-        DecisionError::Decided => "what you granted is on your home page, where you can end it",
+        DecisionError::Decided => "what you granted is among your grants, where you can end it",
         _ => "nothing was granted",
     };
     let problem = Problem::from(ReadError::new(code, error.to_string()).with_hint(hint));

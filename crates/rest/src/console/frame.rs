@@ -55,13 +55,13 @@ struct Page {
     shows_records: bool,
 }
 
-const PAGES: [Page; 5] = [
+const PAGES: [Page; 6] = [
     Page {
         section: Section::Overview,
         name: "Overview",
         icon: "M4 4h7v7H4zM13.5 4H20v4.5h-6.5zM13.5 11.5H20V20h-6.5zM4 14h7v6H4z",
         path: "/",
-        shows_records: false,
+        shows_records: true,
     },
     Page {
         section: Section::Search,
@@ -83,6 +83,13 @@ const PAGES: [Page; 5] = [
         icon: "M4 20h16M7 20v-6M12 20V6M17 20v-9",
         path: "/timeline",
         shows_records: true,
+    },
+    Page {
+        section: Section::Grants,
+        name: "Grants",
+        icon: "M12 3l7 3v5c0 4.6-2.9 8-7 10-4.1-2-7-5.4-7-10V6zM9 12l2.2 2.2 4.3-4.4",
+        path: "/grants",
+        shows_records: false,
     },
     Page {
         section: Section::Settings,

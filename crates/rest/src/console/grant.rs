@@ -8,11 +8,12 @@ use contract::error::ErrorCode;
 use contract::grant::Grant;
 use contract::handle::RecordHandle;
 use grants::{DisclosedCall, Overview, ShowError, State, TOKENS_ENDED, Wording};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store::grants::RevocationReason;
 
+use super::address::Address;
 use super::format::{format_time, label, visible};
 use super::frame::{Frame, Section};
+use super::titles::Titles;
 use super::{html, see_other, session};
 use crate::form::Form;
 use crate::owner::blocking;
@@ -21,15 +22,12 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-const CALLS: usize = 100;
-const RECORDS: usize = 20;
+/// How many of the last calls the page shows; the others are in its activity.
+const CALLS: usize = 10;
+/// How many records of a call are listed.
+pub(super) const RECORDS: usize = 10;
 /// How many streams, and names per list, the summary shows.
 const NAMES: usize = 12;
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 #[derive(Template)]
 #[template(path = "grant.html")]
@@ -42,15 +40,31 @@ struct GrantPage {
 
 /// One grant in full; a package has several.
 struct Part {
+    /// The connections, by their names.
+    sources: String,
     title: String,
     lines: Vec<String>,
 }
 
 impl Part {
-    fn from_grant(grant: &Grant, state: Option<&'static str>) -> Self {
+    fn from_grant(service: &Service, grant: &Grant, state: Option<&'static str>) -> Self {
         let wording = Wording::whole(visible);
         let title = wording.title(grant);
+        let mut sources: Vec<String> = Vec::new();
+        for id in grant
+            .streams()
+            .iter()
+            .flat_map(|stream| &stream.instance_ids)
+        {
+            let known = service.store.connection(id);
+            let name = known.map_or_else(|| id.to_string(), |one| label(&one.display_name));
+            let name = format!("{name} ({id})");
+            if !sources.contains(&name) {
+                sources.push(name);
+            }
+        }
         Self {
+            sources: sources.join(", "),
             title: match state {
                 None => title,
                 Some(state) => format!("{}, {state}: {title}", grant.id()),
@@ -60,14 +74,22 @@ impl Part {
     }
 }
 
+#[derive(Template)]
+#[template(path = "end_grant.html")]
+struct EndPage {
+    frame: Frame,
+    grant: GrantRow,
+}
+
 pub(super) struct GrantRow {
     pub(super) id: String,
     pub(super) client: String,
     /// The client's id, where `client` is its name.
     pub(super) client_id: String,
     pub(super) state: &'static str,
-    pub(super) open: bool,
-    pub(super) waiting: bool,
+    is: State,
+    /// What became of it, and when.
+    pub(super) happened: Vec<(&'static str, String)>,
     pub(super) issued: String,
     pub(super) ends: String,
     pub(super) used: String,
@@ -86,8 +108,8 @@ impl GrantRow {
             client: label(name.unwrap_or(overview.client_id.as_str())),
             client_id: name.map_or_else(String::new, |_| label(overview.client_id.as_str())),
             state: state(overview),
-            open: overview.state.is_open(),
-            waiting: overview.state == State::Waiting,
+            is: overview.state,
+            happened: happened(overview),
             issued: format_time(&overview.issued_at),
             ends: overview
                 .expires_at
@@ -104,6 +126,34 @@ impl GrantRow {
     }
 }
 
+impl GrantRow {
+    pub(super) fn open(&self) -> bool {
+        self.is.is_open()
+    }
+
+    pub(super) fn live(&self) -> bool {
+        self.is == State::Live
+    }
+
+    pub(super) fn waiting(&self) -> bool {
+        self.is == State::Waiting
+    }
+}
+
+fn happened(overview: &Overview) -> Vec<(&'static str, String)> {
+    let events = [
+        ("The application must come for it by", &overview.redeem_by),
+        ("Ended", &overview.revoked_at),
+        (
+            "Narrowed, because a connection was removed,",
+            &overview.narrowed_at,
+        ),
+    ];
+    let events = events.into_iter();
+    let told = events.filter_map(|(what, at)| Some((what, format_time(at.as_deref()?))));
+    told.collect()
+}
+
 fn state(overview: &Overview) -> &'static str {
     match overview.state {
         State::Live => "live",
@@ -118,21 +168,24 @@ fn state(overview: &Overview) -> &'static str {
     }
 }
 
-struct CallRow {
-    at: String,
-    operation: String,
-    fields: String,
-    records: Vec<RecordLink>,
-    more: usize,
+pub(super) struct CallRow {
+    pub(super) at: String,
+    pub(super) operation: String,
+    pub(super) fields: String,
+    pub(super) records: Vec<RecordLink>,
+    pub(super) more: usize,
 }
 
-struct RecordLink {
-    handle: String,
-    path: String,
+pub(super) struct RecordLink {
+    /// What the record is called; its name where it has no title, or is gone.
+    pub(super) title: String,
+    /// Connection, stream and key.
+    pub(super) name: String,
+    pub(super) path: String,
 }
 
 impl CallRow {
-    fn from_call(call: &DisclosedCall) -> Self {
+    pub(super) fn from_call(call: &DisclosedCall, titles: &Titles) -> Self {
         Self {
             at: format_time(&call.at),
             operation: label(&call.operation),
@@ -141,26 +194,29 @@ impl CallRow {
                 .records
                 .iter()
                 .take(RECORDS)
-                .map(|text| link(text))
+                .map(|text| record_link(text, titles))
                 .collect(),
             more: call.records.len().saturating_sub(RECORDS),
         }
     }
 }
 
-fn link(handle: &str) -> RecordLink {
+/// A record of the log, and its page.
+pub(super) fn record_link(handle: &str, titles: &Titles) -> RecordLink {
     let parsed = RecordHandle::parse(handle).ok();
-    let path = parsed.and_then(|handle| {
-        let part = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
-        let (connection, stream) = (part(handle.connection()?), part(handle.stream()));
-        Some(format!(
-            "/records/{connection}/{stream}/{}",
-            part(handle.record())
-        ))
+    let named = parsed.and_then(|handle| {
+        let (connection, stream) = (handle.connection()?, handle.stream());
+        let path = Address::record(connection, stream, handle.record()).to_string();
+        Some((format!("{connection} {stream} {}", handle.record()), path))
     });
+    let (name, path) = named.unwrap_or_else(|| (handle.to_owned(), String::new()));
+    let name = visible(&name);
     RecordLink {
-        handle: visible(handle),
-        path: path.unwrap_or_default(),
+        title: titles
+            .get(handle)
+            .map_or_else(|| name.clone(), str::to_owned),
+        name,
+        path,
     }
 }
 
@@ -170,21 +226,27 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         return Ok(session::to_sign_in(&context));
     };
     let id = context.part(0).to_owned();
-    let shown = blocking(context.service, move |service| {
+    let shown = blocking(Arc::clone(&context.service), move |service| {
         flush_disclosures(service);
         let shown = grants::show(&*service.store, &id, service.now(), CALLS);
         let shown = shown.map_err(|error| problem(&error))?;
         let parts = parts(service, &shown.overview)?;
         Ok((shown, parts))
     });
+    let service = Arc::clone(&context.service);
     let (shown, parts) = shown.await?;
+    let titles = Titles::of_calls(&service, &shown.disclosures).await;
     html(
         StatusCode::OK,
         &GrantPage {
             frame: Frame::new(&session, Section::Grants),
             grant: GrantRow::from_overview(&shown.overview),
             parts,
-            calls: shown.disclosures.iter().map(CallRow::from_call).collect(),
+            calls: shown
+                .disclosures
+                .iter()
+                .map(|call| CallRow::from_call(call, &titles))
+                .collect(),
         },
     )
 }
@@ -192,15 +254,37 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 /// The grants of a package, each with its state; or the one grant.
 fn parts(service: &Service, overview: &Overview) -> Result<Vec<Part>, Problem> {
     if let [grant] = overview.grants.as_slice() {
-        return Ok(vec![Part::from_grant(grant, None)]);
+        return Ok(vec![Part::from_grant(service, grant, None)]);
     }
     let mut parts = Vec::new();
     for grant in &overview.grants {
         let own = grants::show(&*service.store, grant.id().as_str(), service.now(), 0);
         let own = own.map_err(|error| problem(&error))?;
-        parts.push(Part::from_grant(grant, Some(state(&own.overview))));
+        parts.push(Part::from_grant(service, grant, Some(state(&own.overview))));
     }
     Ok(parts)
+}
+
+/// `GET /grants/{id}/end`: asks once.
+pub(super) async fn ask_to_end(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
+    };
+    let id = context.part(0).to_owned();
+    let shown = blocking(context.service, move |service| {
+        grants::show(&*service.store, &id, service.now(), 0).map_err(|error| problem(&error))
+    });
+    let overview = shown.await?.overview;
+    if !overview.state.is_open() {
+        return Ok(see_other(&format!("/grants/{}", overview.id)));
+    }
+    html(
+        StatusCode::OK,
+        &EndPage {
+            frame: Frame::new(&session, Section::Grants),
+            grant: GrantRow::from_overview(&overview),
+        },
+    )
 }
 
 /// `POST /grants/{id}/revoke`
@@ -215,7 +299,7 @@ pub(super) async fn revoke(mut context: RequestContext) -> HandlerResult {
         grants::revoke(&*service.store, &id, service.now()).map_err(|error| problem(&error))
     })
     .await?;
-    Ok(see_other("/"))
+    Ok(see_other("/grants"))
 }
 
 pub(super) fn problem(error: &ShowError) -> Problem {

@@ -1,6 +1,6 @@
 //! The review: who would get what, with samples of the records they would see.
 
-use contract::grant::{AccessMode, Authority, GrantedRow};
+use contract::grant::{AccessMode, Authority, GrantedRow, GrantedStream};
 use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
 use contract::reader::ReadContract as _;
 use contract::record::Record;
@@ -25,9 +25,30 @@ pub(super) struct Requester {
     pub(super) named: bool,
     pub(super) id: String,
     pub(super) sure: String,
-    /// Whether control of a web address proves it.
-    pub(super) proven: bool,
+    pub(super) grade: Grade,
     pub(super) answer_to: String,
+}
+
+/// How far an application's identity is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// Control of a web address proves it.
+    Proven,
+    /// A program on this computer, which proves nothing about itself.
+    Local,
+    /// Anybody on the internet could have registered so.
+    Unproven,
+}
+
+impl Grade {
+    /// The class of the sentence that says so.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Local => "care",
+            Self::Unproven => "mistake",
+        }
+    }
 }
 
 impl Requester {
@@ -38,20 +59,28 @@ impl Requester {
             trust,
             ..
         } = &asked.client;
-        let (sure, proven) = match trust {
+        let is_local = match &asked.flow {
+            GrantFlow::Device => false,
+            GrantFlow::Code { back, .. } => is_loopback(origin(&back.redirect_uri)),
+        };
+        let (sure, grade) = match trust {
             ClientTrust::Document { origin } => (
                 format!(
                     "It is published at {}: whoever controls that address made it.",
                     label(origin)
                 ),
-                true,
+                Grade::Proven,
             ),
             ClientTrust::Registered { at } => (
                 format!(
                     "Anybody could have registered under this name. It registered itself on {}.",
                     format_time(&at.to_rfc3339_millis())
                 ),
-                false,
+                if is_local {
+                    Grade::Local
+                } else {
+                    Grade::Unproven
+                },
             ),
         };
         let answer_to = match &asked.flow {
@@ -74,7 +103,7 @@ impl Requester {
             named: client_name.is_some(),
             id: label(client_id.as_str()),
             sure,
-            proven,
+            grade,
             answer_to,
         }
     }
@@ -144,14 +173,12 @@ pub(super) fn terms(review: &Review) -> Vec<String> {
     terms
 }
 
-/// Reads what the review would grant, exactly as a token of that grant would.
+/// Reads what would be granted, exactly as a token of that grant would. `streams` are those of the grants.
 pub(super) async fn rows(
     service: &Service,
-    review: &Review,
+    authority: Authority,
+    streams: &[&GrantedStream],
 ) -> Result<Vec<StreamPreview>, Problem> {
-    let authority = review
-        .authority(service.now())
-        .map_err(|error| super::consent::decision_problem(&error))?;
     let Authority::Granted(granted) = &authority else {
         return Ok(Vec::new());
     };
@@ -167,7 +194,7 @@ pub(super) async fn rows(
             reader: &reader,
             records: samples,
         };
-        rows.push(stream_preview(service, review, row, sampling).await?);
+        rows.push(stream_preview(service, streams, row, sampling).await?);
     }
     Ok(rows)
 }
@@ -179,7 +206,7 @@ struct Sampling<'a> {
 
 async fn stream_preview(
     service: &Service,
-    review: &Review,
+    streams: &[&GrantedStream],
     row: &GrantedRow,
     Sampling { reader, records }: Sampling<'_>,
 ) -> Result<StreamPreview, Problem> {
@@ -196,10 +223,8 @@ async fn stream_preview(
     // Every field is shown, because every one would be disclosed.
     let sample = |record: &Record| members(record.data.as_deref(), VALUE_CHARS);
     let shown = usize::try_from(records).unwrap_or(usize::MAX);
-    let stream = review.grants.iter().flat_map(|draft| &draft.streams);
-    let stream = stream
-        .filter(|stream| stream.name == row.stream)
-        .find(|stream| stream.instance_ids.contains(&row.connection));
+    let mut stream = streams.iter().filter(|stream| stream.name == row.stream);
+    let stream = stream.find(|stream| stream.instance_ids.contains(&row.connection));
     let connection = service.store.connection(&row.connection);
     Ok(StreamPreview {
         source: match &connection {

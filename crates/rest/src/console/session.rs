@@ -99,6 +99,9 @@ pub(super) fn is_cross_origin(context: &RequestContext) -> bool {
 
 /// Redirects to sign in, and back afterwards.
 pub(super) fn to_sign_in(context: &RequestContext) -> Response {
+    if context.target == "/" {
+        return see_other("/sign-in");
+    }
     let back = utf8_percent_encode(&context.target, NON_ALPHANUMERIC);
     see_other(&format!("/sign-in?return_to={back}"))
 }

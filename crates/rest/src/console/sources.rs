@@ -26,6 +26,8 @@ pub(super) struct Source {
 pub(super) struct SourceStream {
     pub(super) name: StreamName,
     pub(super) records: u64,
+    /// When its newest record was emitted.
+    pub(super) newest: Option<String>,
 }
 
 impl Source {
@@ -46,6 +48,7 @@ impl Sources {
             let entry = SourceStream {
                 name,
                 records: stream.record_count.unwrap_or_default(),
+                newest: stream.last_updated.as_option().cloned(),
             };
             match sources.iter_mut().find(|source| source.id == id) {
                 Some(source) => source.streams.push(entry),

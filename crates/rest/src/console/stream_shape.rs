@@ -6,11 +6,13 @@ use contract::id::{ConnectionId, FieldName, StreamName};
 use contract::query::StreamQuery;
 use contract::reader::ReadContract as _;
 use contract::schema::{Capability, FieldCapability, StreamMetadata};
+use read::GrantReader;
 use serde::Deserialize;
 
 use super::format::{label, visible};
 use super::viewer::Viewer;
 use crate::problem::Problem;
+use crate::service::Service;
 
 /// Fields that name a record where the declaration gives none that role.
 const TITLES: [&str; 3] = ["title", "name", "subject"];
@@ -64,12 +66,21 @@ impl StreamShape {
         stream: &StreamName,
         connection: &str,
     ) -> Result<Self, Problem> {
+        Self::of_reader(&viewer.reader, &viewer.service, stream, connection).await
+    }
+
+    pub(super) async fn of_reader(
+        reader: &GrantReader,
+        service: &Service,
+        stream: &StreamName,
+        connection: &str,
+    ) -> Result<Self, Problem> {
         let query = StreamQuery {
             stream: stream.clone(),
             connection_id: Some(connection.to_owned()),
         };
-        let metadata = viewer.reader.stream(query).await?;
-        let store = &viewer.service.store;
+        let metadata = reader.stream(query).await?;
+        let store = &service.store;
         let found = ConnectionId::parse(connection).ok();
         let found = found.and_then(|id| store.connection(&id));
         let declaration = found.and_then(|found| store.declaration(&found.connector));

@@ -213,15 +213,15 @@ async fn codex_revokes_its_token_and_the_owner_ends_the_grant() {
     assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""));
     assert_eq!(keys(&world, first).await.0, 401);
     assert_eq!(keys(&world, second).await.0, 200);
-    let home = browser.get("/").await;
-    home.shows("Codex");
-    home.shows("End it now");
     let grant = tokens[1]["grant_id"].as_str().unwrap();
+    let home = browser.get("/grants").await;
+    home.shows("Codex");
+    home.shows(&format!("/grants/{grant}/end"));
     let csrf = home.field("csrf");
     let answer = browser
         .post(&format!("/grants/{grant}/revoke"), &[("csrf", &csrf)])
         .await;
-    assert_eq!(answer.header("location"), "/");
+    assert_eq!(answer.header("location"), "/grants");
     let ended = world.read(second, "/v1/schema").await;
     assert_eq!(ended.status, 403);
     assert_eq!(ended.json()["error"]["code"], "grant_revoked");

@@ -10,6 +10,7 @@ mod consent;
 mod device;
 mod fixture;
 mod flows;
+mod granting;
 #[path = "../http/listening.rs"]
 mod listening;
 mod metadata;

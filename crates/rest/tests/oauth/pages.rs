@@ -76,7 +76,15 @@ async fn pages_of_the_owner_are_for_the_owner() {
         "/consent?request=req_1",
         "/device",
         "/sessions",
+        "/grants",
+        "/grants/new",
         "/grants/grt_1",
+        "/grants/grt_1/activity",
+        "/grants/grt_1/end",
+        "/browse",
+        "/browse/work/messages",
+        "/browse/work/messages/download",
+        "/timeline",
         "/records/work/messages/m1",
         "/records/work/messages/m1/file",
         "/search?q=fee",
@@ -156,10 +164,13 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
         .approve(&request, &[("stream", "home/messages")])
         .await;
     let home = browser.get("/").await;
-    home.shows("The application has not come for it yet.");
+    home.shows("the application has not come for it yet");
+    let grants = browser.get("/grants").await;
+    grants.shows("The application has not come for it yet.");
     world.pass(Duration::from_mins(2));
-    let home = browser.get("/").await;
-    home.shows("<p>Nobody.</p>");
-    home.shows("the application never came for it");
-    home.hides("End it now");
+    let grants = browser.get("/grants").await;
+    grants.shows("<p>Nobody.</p>");
+    grants.shows("the application never came for it");
+    grants.hides("/end\"");
+    browser.get("/").await.shows("Nobody.");
 }

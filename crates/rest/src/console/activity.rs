@@ -1,0 +1,286 @@
+//! What was read under a grant: what its client knows by now, and call by call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use contract::id::GrantId;
+use contract::time::Instant;
+use grants::{DisclosedCall, Overview};
+use store::grants::LoggedDisclosure;
+
+use super::address::Address;
+use super::format::{format_count, visible};
+use super::frame::{Frame, Section};
+use super::grant::{CallRow, RECORDS, RecordLink, problem, record_link};
+use super::moment;
+use super::titles::Titles;
+use super::viewer::client;
+use super::{html, session};
+use crate::form::Form;
+use crate::owner::blocking;
+use crate::owner::grants::flush_disclosures;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::table::{HandlerResult, RequestContext};
+
+/// Calls on a page.
+const CALLS: usize = 50;
+/// How many calls the summary counts.
+const COUNTED: usize = 5_000;
+/// How many records of the summary are listed.
+const KNOWN: usize = 50;
+
+#[derive(Template)]
+#[template(path = "activity.html")]
+struct ActivityPage {
+    frame: Frame,
+    id: String,
+    client: String,
+    records_known: String,
+    fields_known: String,
+    calls_counted: String,
+    /// Whether there are more calls than are counted.
+    is_cut: bool,
+    q: String,
+    known: Vec<KnownRecord>,
+    more_known: usize,
+    days: Vec<DayOfCalls>,
+    earlier: String,
+    proof: String,
+}
+
+struct KnownRecord {
+    link: RecordLink,
+    times: String,
+}
+
+struct DayOfCalls {
+    name: String,
+    total: String,
+    calls: Vec<CallRow>,
+}
+
+struct Asked {
+    id: String,
+    q: String,
+    before: Option<u64>,
+    verifies: bool,
+}
+
+/// `GET /grants/{id}/activity`
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
+    };
+    let form = Form::from_query(context.query())?;
+    let asked = Asked {
+        id: context.part(0).to_owned(),
+        q: form.value("q").trim().to_owned(),
+        before: form.value("before").parse().ok(),
+        verifies: !form.value("verify").is_empty(),
+    };
+    let service = Arc::clone(&context.service);
+    let q = asked.q.clone();
+    let read = blocking(Arc::clone(&service), move |service| read(service, &asked));
+    let read = read.await?;
+    let matching = matching(&read.counted, &q);
+    let listed: Vec<DisclosedCall> = read.listed.into_iter().map(DisclosedCall::from).collect();
+    let of_calls = listed
+        .iter()
+        .flat_map(|call| call.records.iter().take(RECORDS));
+    let known = matching
+        .iter()
+        .take(KNOWN)
+        .map(|(handle, _)| handle.as_str());
+    let titles = Titles::read(&service, known.chain(of_calls.map(String::as_str))).await;
+    let known = matching
+        .iter()
+        .take(KNOWN)
+        .map(|(handle, times)| KnownRecord {
+            link: record_link(handle, &titles),
+            times: format_count(*times, "time"),
+        });
+    let page = ActivityPage {
+        frame: Frame::new(&session, Section::Grants),
+        id: read.overview.id.clone(),
+        client: client(&read.overview),
+        records_known: format_count(count(distinct(&read.counted).len()), "record"),
+        fields_known: fields(&read.counted),
+        calls_counted: format_count(count(read.counted.len()), "call"),
+        is_cut: read.counted.len() == COUNTED,
+        more_known: matching.len().saturating_sub(KNOWN),
+        known: known.collect(),
+        q,
+        days: days(&listed, &titles),
+        earlier: read.earlier,
+        proof: read.proof,
+    };
+    html(StatusCode::OK, &page)
+}
+
+/// What the log says about a grant.
+struct Read {
+    overview: Overview,
+    counted: Vec<LoggedDisclosure>,
+    listed: Vec<LoggedDisclosure>,
+    earlier: String,
+    proof: String,
+}
+
+fn read(service: &Service, asked: &Asked) -> Result<Read, Problem> {
+    flush_disclosures(service);
+    let shown = grants::show(&*service.store, &asked.id, service.now(), 0);
+    let overview = shown.map_err(|error| problem(&error))?.overview;
+    let counted = calls(service, &overview, None, COUNTED)?;
+    let mut listed = calls(service, &overview, asked.before, CALLS + 1)?;
+    let has_more = listed.len() > CALLS;
+    listed.truncate(CALLS);
+    let earlier = listed.last().filter(|_| has_more).map(|last| {
+        let address = Address::of_parts("/grants", &[&asked.id, "activity"]);
+        let address = address.with("q", &asked.q);
+        address
+            .with("before", &last.sequence.to_string())
+            .to_string()
+    });
+    Ok(Read {
+        proof: if asked.verifies {
+            proof(service)?
+        } else {
+            String::new()
+        },
+        earlier: earlier.unwrap_or_default(),
+        overview,
+        counted,
+        listed,
+    })
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// The calls of a grant, or of all grants of a package, newest first.
+fn calls(
+    service: &Service,
+    overview: &Overview,
+    before: Option<u64>,
+    most: usize,
+) -> Result<Vec<LoggedDisclosure>, Problem> {
+    let mut calls: BTreeMap<u64, LoggedDisclosure> = BTreeMap::new();
+    let read = |grant: &GrantId| service.store.disclosures(Some(grant), before, most);
+    for grant in &overview.grant_ids {
+        let read = read(grant);
+        let read = read.map_err(|error| Problem::internal("the log could not be read", &error))?;
+        calls.extend(read.into_iter().map(|call| (call.sequence, call)));
+    }
+    Ok(calls.into_values().rev().take(most).collect())
+}
+
+/// The records of many calls, and how often each was given.
+fn distinct(calls: &[LoggedDisclosure]) -> BTreeMap<&str, u64> {
+    let mut records: BTreeMap<&str, u64> = BTreeMap::new();
+    for record in calls.iter().flat_map(|call| &call.disclosure.records) {
+        *records.entry(record).or_default() += 1;
+    }
+    records
+}
+
+/// Those whose names have this in them, the most given first.
+fn matching(calls: &[LoggedDisclosure], q: &str) -> Vec<(String, u64)> {
+    let q = q.to_lowercase();
+    let is_named = |handle: &str| {
+        let link = record_link(handle, &Titles::default());
+        link.name.to_lowercase().contains(&q)
+    };
+    let records = distinct(calls)
+        .into_iter()
+        .filter(|(handle, _)| is_named(handle));
+    let mut records: Vec<(String, u64)> = records
+        .map(|(handle, times)| (handle.to_owned(), times))
+        .collect();
+    records.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    records
+}
+
+fn fields(calls: &[LoggedDisclosure]) -> String {
+    let fields = calls.iter().flat_map(|call| &call.disclosure.fields);
+    let fields: BTreeSet<&str> = fields.map(String::as_str).collect();
+    visible(&fields.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+fn days(calls: &[DisclosedCall], titles: &Titles) -> Vec<DayOfCalls> {
+    let mut days: Vec<DayOfCalls> = Vec::new();
+    for call in calls {
+        let name = Instant::parse(&call.at).map(day_name).unwrap_or_default();
+        let row = CallRow::from_call(call, titles);
+        match days.last_mut() {
+            Some(day) if day.name == name => day.calls.push(row),
+            _ => days.push(DayOfCalls {
+                name,
+                total: String::new(),
+                calls: vec![row],
+            }),
+        }
+    }
+    for day in &mut days {
+        day.total = format_count(count(day.calls.len()), "call");
+    }
+    days
+}
+
+fn day_name(at: Instant) -> String {
+    let local = moment::local(at);
+    local.map_or_else(String::new, |at| at.strftime("%A, %-d %B %Y").to_string())
+}
+
+fn proof(service: &Service) -> Result<String, Problem> {
+    let check = grants::verify(&*service.store);
+    let check = check.map_err(|error| Problem::internal("the log could not be checked", &error))?;
+    Ok(match check.broken {
+        None => format!(
+            "The chain of all {} is whole.",
+            match check.entries {
+                1 => "1 entry".to_owned(),
+                entries => format!("{} entries", super::format::format_number(entries)),
+            }
+        ),
+        Some(broken) => format!(
+            "The log is not what was written from entry {} on: {}",
+            broken.sequence,
+            visible(&broken.reason)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::id::ClientId;
+    use store::grants::Disclosure;
+
+    #[test]
+    fn what_a_client_knows_is_counted_once() {
+        let call = |sequence: u64, records: &[&str], fields: &[&str]| LoggedDisclosure {
+            sequence,
+            disclosure: Disclosure {
+                at: Instant(0),
+                grant_ids: Vec::new(),
+                client_id: ClientId::parse("app").unwrap(),
+                operation: "search".to_owned(),
+                records: records.iter().map(ToString::to_string).collect(),
+                fields: fields.iter().map(ToString::to_string).collect(),
+            },
+        };
+        let calls = [
+            call(2, &["work/messages:m1", "work/messages:m2"], &["subject"]),
+            call(1, &["work/messages:m1"], &["body", "subject"]),
+        ];
+        assert_eq!(distinct(&calls).len(), 2);
+        assert_eq!(fields(&calls), "body, subject");
+        let all = matching(&calls, "");
+        assert_eq!(all[0], ("work/messages:m1".to_owned(), 2));
+        assert_eq!(matching(&calls, "M2").len(), 1);
+    }
+}

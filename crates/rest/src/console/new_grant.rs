@@ -1,0 +1,320 @@
+//! Making a grant without an application that asks: the same choice and review as for one that does, ending in a token
+//! that is shown once. A grant cannot be changed; another like it is made here, with the difference shown.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use contract::grant::{AccessMode, Grant, GrantedStream};
+use contract::time::Instant;
+use grants::sign_in::Session;
+use grants::{IssueError, Issued, Overview, Preview, Selection, Wording, issue, preview};
+
+use super::choice::{self, EndRow, SourceRow};
+use super::consent::rules;
+use super::format::{format_time, label, visible};
+use super::frame::{Frame, Section};
+use super::review::{self, StreamPreview};
+use super::viewer::client;
+use super::{html, see_other, session};
+use crate::form::Form;
+use crate::owner::blocking;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::table::{HandlerResult, RequestContext};
+
+#[derive(Template)]
+#[template(path = "new_grant.html")]
+struct NewGrantPage {
+    frame: Frame,
+    client: String,
+    /// The grant that this one is like; empty where it is a new one.
+    from: String,
+    sources: Vec<SourceRow>,
+    ends: Vec<EndRow>,
+    once: bool,
+    mistakes: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "new_grant_review.html")]
+struct ReviewPage {
+    frame: Frame,
+    client: String,
+    rows: Vec<StreamPreview>,
+    ends: String,
+    once: bool,
+    from: String,
+    /// Lines of the earlier grant that this one does not have.
+    gone: Vec<String>,
+    /// Lines that the earlier one did not have.
+    new: Vec<String>,
+    /// The form, to be sent again.
+    kept: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "issued.html")]
+struct IssuedPage {
+    frame: Frame,
+    client: String,
+    id: String,
+    token: String,
+    mcp_url: String,
+    api_url: String,
+    ends: String,
+    from: String,
+}
+
+/// `GET /grants/new`
+pub(super) async fn show(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
+    };
+    let asked = Form::from_query(context.query())?;
+    let from = asked.value("from").to_owned();
+    let form = blocking(Arc::clone(&context.service), move |service| {
+        if from.is_empty() {
+            return Ok(Form::from_pairs(Vec::new()));
+        }
+        let shown = grants::show(&*service.store, &from, service.now(), 0);
+        let shown = shown.map_err(|error| super::grant::problem(&error))?;
+        Ok(Form::from_pairs(like(&shown.overview)))
+    });
+    page(&context.service, &session, form.await?, Vec::new()).await
+}
+
+/// `POST /grants/new`: the form once more, as it was filled in.
+pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
+    match sent(&mut context).await? {
+        Ok((session, form)) => page(&context.service, &session, form, Vec::new()).await,
+        Err(elsewhere) => Ok(elsewhere),
+    }
+}
+
+/// `POST /grants/new/review`
+pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
+    let (session, form) = match sent(&mut context).await? {
+        Ok(sent) => sent,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
+    let looked = blocking(Arc::clone(&context.service), move |service| {
+        let asked = Asked::new(service, &form)?;
+        let clock = &*service.reader_settings.clock;
+        let looked = preview(
+            &*service.store,
+            &asked.selection,
+            asked.client.as_str(),
+            Some(asked.ends),
+            clock,
+        );
+        let looked = match looked {
+            Ok(looked) => looked,
+            Err(error) => return Ok(Err((form, mistakes(error)?))),
+        };
+        let (gone, new) = difference(service, form.value("from"), &looked)?;
+        Ok(Ok((form, looked, gone, new)))
+    });
+    let (form, looked, gone, new) = match looked.await? {
+        Ok(looked) => looked,
+        Err((form, mistakes)) => return page(&context.service, &session, form, mistakes).await,
+    };
+    let Preview {
+        grants,
+        authority,
+        expires_at,
+    } = looked;
+    let streams: Vec<&GrantedStream> = grants.iter().flat_map(Grant::streams).collect();
+    let kept = form
+        .pairs()
+        .iter()
+        .filter(|(name, _)| name != "csrf")
+        .cloned();
+    let page = ReviewPage {
+        frame: Frame::new(&session, Section::Grants),
+        client: label(form.value("client").trim()),
+        rows: review::rows(&context.service, authority, &streams).await?,
+        ends: format_time(&expires_at.to_rfc3339_millis()),
+        once: form.value("mode") == "single_use",
+        from: label(form.value("from")),
+        gone,
+        new,
+        kept: kept.collect(),
+    };
+    html(StatusCode::OK, &page)
+}
+
+/// `POST /grants/new/issue`
+pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
+    let (session, form) = match sent(&mut context).await? {
+        Ok(sent) => sent,
+        Err(elsewhere) => return Ok(elsewhere),
+    };
+    let made = blocking(Arc::clone(&context.service), move |service| {
+        let asked = Asked::new(service, &form)?;
+        let clock = &*service.reader_settings.clock;
+        let made = issue(
+            &*service.store,
+            &asked.selection,
+            asked.client.as_str(),
+            Some(asked.ends),
+            clock,
+        );
+        match made {
+            Ok(made) => Ok(Ok((form, made))),
+            Err(error) => Ok(Err((form, mistakes(error)?))),
+        }
+    });
+    let (form, made) = match made.await? {
+        Ok(made) => made,
+        Err((form, mistakes)) => return page(&context.service, &session, form, mistakes).await,
+    };
+    let public_url = &context.service.public_url;
+    let page = IssuedPage {
+        frame: Frame::new(&session, Section::Grants),
+        client: label(form.value("client").trim()),
+        id: id(&made),
+        token: made.access_token.expose().to_owned(),
+        mcp_url: format!("{public_url}/mcp"),
+        api_url: format!("{public_url}/v1"),
+        ends: format_time(&made.expires_at),
+        from: label(form.value("from")),
+    };
+    html(StatusCode::OK, &page)
+}
+
+fn id(made: &Issued) -> String {
+    let package = made.grant_package_id.as_ref().map(ToString::to_string);
+    let grant = || made.grant_id.as_ref().map(ToString::to_string);
+    package.or_else(grant).unwrap_or_default()
+}
+
+/// The session and the form, or the redirect to sign in.
+async fn sent(context: &mut RequestContext) -> Result<Result<(Session, Form), Response>, Problem> {
+    let form = Form::read(context).await?;
+    let Some(session) = session::session(context).await? else {
+        return Ok(Err(see_other("/sign-in?return_to=%2Fgrants%2Fnew")));
+    };
+    session::check_form(&session, context, &form)?;
+    Ok(Ok((session, form)))
+}
+
+/// What a form asks for.
+struct Asked {
+    client: String,
+    selection: Selection,
+    ends: Instant,
+}
+
+impl Asked {
+    fn new(service: &Service, form: &Form) -> Result<Self, Problem> {
+        let offered = choice::rows(service, None, form)?;
+        let mode = match form.value("mode") {
+            "single_use" => AccessMode::SingleUse,
+            _ => AccessMode::Continuous,
+        };
+        Ok(Self {
+            client: form.value("client").trim().to_owned(),
+            selection: Selection::from_choice(choice::ticked(form, &offered), mode),
+            ends: choice::end(form, service.now()),
+        })
+    }
+}
+
+async fn page(
+    service: &Arc<Service>,
+    session: &Session,
+    form: Form,
+    mistakes: Vec<String>,
+) -> HandlerResult {
+    let frame = Frame::new(session, Section::Grants);
+    let status = match mistakes.as_slice() {
+        [] => StatusCode::OK,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let page = blocking(Arc::clone(service), move |service| {
+        Ok(NewGrantPage {
+            frame,
+            client: form.value("client").to_owned(),
+            from: form.value("from").to_owned(),
+            sources: choice::rows(service, None, &form)?,
+            ends: choice::ends(&form),
+            once: form.value("mode") == "single_use",
+            mistakes,
+        })
+    });
+    html(status, &page.await?)
+}
+
+/// What is wrong with a choice, one line each; anything else is a failure of ours.
+fn mistakes(error: IssueError) -> Result<Vec<String>, Problem> {
+    match error {
+        IssueError::Selection(mistakes) => Ok(rules(&mistakes.0)),
+        IssueError::ClientName(_) | IssueError::Reserved | IssueError::AlreadyOver(_) => {
+            Ok(vec![label(&error.to_string())])
+        }
+        other => Err(Problem::internal("a grant could not be made", &other)),
+    }
+}
+
+/// The form filled in with what a grant gives. A limit to single records has no place in it, and is told as gone in the
+/// review.
+fn like(overview: &Overview) -> Vec<(String, String)> {
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    let mut pairs = vec![
+        pair("from", overview.id.clone()),
+        pair("client", client(overview)),
+    ];
+    for row in &overview.streams {
+        let value = format!("{}/{}", row.connection_id, row.stream);
+        pairs.extend(
+            row.fields
+                .iter()
+                .map(|field| pair("field", format!("{value}/{field}"))),
+        );
+        let time = row.time_constraint.as_ref();
+        let bounds = [
+            ("since", time.and_then(|time| time.since.as_deref())),
+            ("until", time.and_then(|time| time.until.as_deref())),
+        ];
+        for (name, at) in bounds {
+            // The form takes a day.
+            let day: Option<String> = at.map(|at| at.chars().take(10).collect());
+            pairs.extend(day.map(|day| (format!("{name}:{value}"), day)));
+        }
+        pairs.push(pair("stream", value));
+    }
+    pairs
+}
+
+/// What the earlier grant gives and this one would not, and the other way round.
+fn difference(
+    service: &Service,
+    from: &str,
+    looked: &Preview,
+) -> Result<(Vec<String>, Vec<String>), Problem> {
+    if from.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let shown = grants::show(&*service.store, from, service.now(), 0);
+    let shown = shown.map_err(|error| super::grant::problem(&error))?;
+    let wording = Wording::whole(visible);
+    let old = wording.overview(&shown.overview);
+    let new: Vec<String> = looked
+        .grants
+        .iter()
+        .flat_map(|grant| wording.grant(grant))
+        .collect();
+    let gone = old
+        .iter()
+        .filter(|line| !new.contains(line))
+        .cloned()
+        .collect();
+    let added = new
+        .iter()
+        .filter(|line| !old.contains(line))
+        .cloned()
+        .collect();
+    Ok((gone, added))
+}

@@ -1,0 +1,204 @@
+//! Grants in the owner's hands: made without an application that asks, looked at, made anew with a difference, and ended.
+
+use crate::fixture::{Answer, Browser, World};
+
+/// What is chosen for a new grant: two fields of the letters at work.
+const CHOSEN: &[(&str, &str)] = &[
+    ("client", "My script"),
+    ("field", "work/messages/id"),
+    ("field", "work/messages/subject"),
+    ("days", "7"),
+    ("mode", "continuous"),
+];
+
+impl Browser<'_> {
+    async fn send_form(&mut self, target: &str, page: &str, pairs: &[(&str, &str)]) -> Answer {
+        let csrf = self.get(page).await.field("csrf");
+        let form = [&[("csrf", csrf.as_str())], pairs].concat();
+        self.post(target, &form).await
+    }
+}
+
+/// The token that a page shows.
+fn token(page: &Answer) -> String {
+    let shown = page.text.split_once("<code class=\"token\">").unwrap().1;
+    shown.split('<').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let form = browser.get("/grants/new").await;
+    assert_eq!(
+        form.text.matches(" checked").count(),
+        1,
+        "only that it continues"
+    );
+    let review = browser
+        .send_form("/grants/new/review", "/grants/new", CHOSEN)
+        .await;
+    assert_eq!(review.status, 200, "{}", review.text);
+    review.shows("This is what <bdi>My script</bdi> would see");
+    // A field that is ticked ticks its stream.
+    review.shows("work messages: id, subject");
+    review.shows("<b>3 records</b> now.");
+    review.hides("hunter2");
+    assert!(
+        world.store.grants().unwrap().is_empty(),
+        "nothing is granted yet"
+    );
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
+        .await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    let token = token(&made);
+    let read = "/v1/streams/messages/records?limit=1";
+    let body = world.read(&token, read).await;
+    assert_eq!(body.status, 200);
+    assert!(body.text.contains("\"subject\"") && !body.text.contains("hunter2"));
+    let listed = browser.get("/grants").await;
+    listed.shows("<bdi>My script</bdi>");
+    listed.hides(&token);
+}
+
+#[tokio::test]
+async fn all_of_a_source_is_one_tick() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let whole = [("client", "App"), ("source", "work")];
+    let review = browser
+        .send_form("/grants/new/review", "/grants/new", &whole)
+        .await;
+    assert_eq!(review.status, 200, "{}", review.text);
+    for stream in ["messages", "attachments", "receipts", "events"] {
+        review.shows(&format!("work {stream}: "));
+    }
+    review.hides("home messages");
+    // In a consent, it is all of the source that was asked for.
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let review = browser.review(&request, &[("source", "home")]).await;
+    assert_eq!(review.status, 200, "{}", review.text);
+    review.shows("home messages: ");
+    review.hides("work messages");
+}
+
+#[tokio::test]
+async fn what_cannot_be_granted_is_told_and_the_form_is_kept() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    for (pairs, told) in [
+        (&[("client", "App")][..], "nothing is selected"),
+        (
+            &[("client", "local"), ("stream", "work/messages")],
+            "is what grants without a client",
+        ),
+        (
+            &[("client", " "), ("stream", "work/messages")],
+            "cannot be used",
+        ),
+        (&[("client", "App"), ("stream", "work/nowhere")], "nowhere"),
+    ] {
+        for target in ["/grants/new/review", "/grants/new/issue"] {
+            let page = browser.send_form(target, "/grants/new", pairs).await;
+            assert_eq!(page.status, 400, "{told}");
+            page.shows(told);
+            page.shows("Nothing was granted yet");
+        }
+    }
+    let foreign = browser.post("/grants/new/issue", CHOSEN).await;
+    assert_eq!(foreign.status, 403);
+    assert!(world.store.grants().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn another_like_it_shows_the_difference() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let since = [CHOSEN, &[("since:work/messages", "2026-03-02")]].concat();
+    browser
+        .send_form("/grants/new/issue", "/grants/new", &since)
+        .await;
+    let id = world.store.grants().unwrap()[0].id.to_string();
+    let form = browser.get(&format!("/grants/new?from={id}")).await;
+    form.shows("value=\"work/messages/subject\" checked");
+    form.shows("value=\"2026-03-02\"");
+    form.shows("value=\"My script\"");
+    let wider = [CHOSEN, &[("field", "work/messages/body"), ("from", &id)]].concat();
+    let review = browser
+        .send_form("/grants/new/review", "/grants/new", &wider)
+        .await;
+    review.shows(&format!("The difference to {id}"));
+    review.shows("<ul class=\"new\"><li><bdi>work messages: id, subject, body</bdi></li></ul>");
+    review.shows("<ul class=\"gone\"><li><bdi>work messages: id, subject; only received_at from 2026-03-02 00:00 UTC</bdi></li></ul>");
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", &wider)
+        .await;
+    made.shows(&format!("/grants/{id}/end"));
+    assert_eq!(world.store.grants().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn ending_asks_once_and_says_what_cannot_be_taken_back() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
+        .await;
+    let token = token(&made);
+    let id = world.store.grants().unwrap()[0].id.to_string();
+    let ask = format!("/grants/{id}/end");
+    let page = browser.get(&ask).await;
+    page.shows("What it has read until then cannot be taken back.");
+    let read = "/v1/streams/messages/records";
+    assert_eq!(
+        world.read(&token, read).await.status,
+        200,
+        "a GET ends nothing"
+    );
+    let ended = browser
+        .send_form(&format!("/grants/{id}/revoke"), &ask, &[])
+        .await;
+    assert_eq!(ended.header("location"), "/grants");
+    assert_eq!(world.read(&token, read).await.status, 403);
+    // There is nothing to end any more.
+    assert_eq!(browser.get(&ask).await.status, 303);
+    browser
+        .get("/grants")
+        .await
+        .shows("<h2 id=\"ended\">Ended</h2>");
+}
+
+#[tokio::test]
+async fn what_was_read_is_told_by_title_and_by_what_is_known() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
+        .await;
+    let token = token(&made);
+    let id = world.store.grants().unwrap()[0].id.to_string();
+    world.read(&token, "/v1/streams/messages/records/m1").await;
+    world
+        .read(&token, "/v1/streams/messages/records?fields=subject")
+        .await;
+    let page = browser.get(&format!("/grants/{id}/activity")).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows("<b>3 records</b> in 2 calls");
+    page.shows("Fields it saw: <bdi>id, subject</bdi>");
+    page.shows("Letter 1 &#60;script&#62;alert(1)");
+    page.shows("href=\"/records/work/messages/m1\"");
+    page.shows("Monday, 1 June 2026");
+    let found = browser.get(&format!("/grants/{id}/activity?q=m2")).await;
+    let known = found.text.split_once("Call by call").unwrap().0;
+    assert!(known.contains("/m2\"") && !known.contains("/m1\""));
+    let checked = browser
+        .get(&format!("/grants/{id}/activity?verify=1"))
+        .await;
+    checked.shows("The chain of all 2 entries is whole.");
+    // The page of a grant says no less than the terminal does.
+    let grant = browser.get(&format!("/grants/{id}")).await;
+    grant.shows("work messages: id, subject");
+    grant.shows("Work mail (work)");
+}
