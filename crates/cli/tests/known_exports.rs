@@ -1,6 +1,8 @@
 //! Known exports, as people download them: a file, one command, and they are declared, connected and found.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
+#[path = "../../ingest/tests/archives/mod.rs"]
+mod archives;
 mod harness;
 
 use std::io::Write;
@@ -23,7 +25,7 @@ const CALENDAR: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nX-WR-CALNAME:Family\r\
 const CONTACTS: &str = "BEGIN:VCARD\nVERSION:3.0\nFN:Jonas Huber\nORG:Bakery Huber;\nEMAIL:jonas@example.org\nADR:;;Lane 1;Graz;;8010;Austria\nEND:VCARD\n\
     BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:M=C3=BCller;Eva;;;\nTEL;CELL:0170 1234\nEND:VCARD\n";
 
-const TELEGRAM: &str = include_str!("../../ingest/tests/exports/telegram-account.json");
+const TELEGRAM: &str = include_str!("../../ingest/tests/exports/telegram/result.json");
 
 const WHATSAPP: &str = "1/2/24, 9:15 PM - Anna: The ferry leaves at nine\n\
     1/2/24, 9:15 PM - Ben: ok\n\
@@ -231,4 +233,101 @@ fn a_recurring_event_is_written_out_also_where_an_earlier_release_declared_calen
     assert_eq!(found["data"][0]["id"], json!("w_20260309T090000Z"));
     let count = home.run("aggregate events count --json").succeeds();
     assert_eq!(count.json()["value"], json!(3));
+}
+
+fn takeout() -> Vec<u8> {
+    let chat = archives::zip(&[("_chat.txt", WHATSAPP.as_bytes())]);
+    // So many that the damage is beyond what is looked at first.
+    let contacts = CONTACTS.repeat(200);
+    let mut damaged = archives::zip_of(&[
+        (
+            "Takeout/Mail/All mail.mbox",
+            MBOX.as_bytes(),
+            archives::Packed::Deflated,
+        ),
+        (
+            "Takeout/Calendar/Family.ics",
+            CALENDAR.as_bytes(),
+            archives::Packed::Deflated,
+        ),
+        (
+            "Takeout/Contacts/Broken.vcf",
+            contacts.as_bytes(),
+            archives::Packed::Stored,
+        ),
+        (
+            "Takeout/WhatsApp Chat - Trip.zip",
+            &chat,
+            archives::Packed::Deflated,
+        ),
+        ("Takeout/Photos/a.jpg", b"jpeg", archives::Packed::Stored),
+        (
+            "Takeout/Maps/settings.xyz",
+            b"who knows",
+            archives::Packed::Stored,
+        ),
+        (
+            "../../outside.ics",
+            CALENDAR.as_bytes(),
+            archives::Packed::Stored,
+        ),
+    ]);
+    let at = damaged
+        .windows(6)
+        .rposition(|six| six == b"Bakery")
+        .unwrap();
+    damaged[at] = b'X';
+    damaged
+}
+
+#[test]
+fn an_archive_of_many_exports_is_imported_with_one_command() {
+    let home = Home::new();
+    home.file("takeout.zip", takeout());
+    let first = home.run("import ~/takeout.zip").exits(1);
+    first.says_all(&[
+        "Recognised mail (mbox or eml). Added the connection 'mailbox' for it.\n",
+        "Imported into 'Mailbox': 3 read, 2 added, 0 updated, 0 unchanged, 1 rejected.\n",
+        "Recognised calendars (ics). Added the connection 'calendar-file' for it.\n",
+        "Imported into 'WhatsApp': 5 read, 5 added, 0 updated, 0 unchanged, 0 rejected.\n",
+        "Files: 4 taken, 1 known and left, 1 unknown.\n",
+        "  left: 1 file: pictures, sounds and films\n",
+        "  unknown: ~/takeout.zip/Takeout/Maps/settings.xyz\n",
+        "  not read: ~/takeout.zip/../../outside.ics: the name leads outside the archive\n",
+        "  passed over: ~/takeout.zip/Takeout/Contacts/Broken.vcf: it cannot be read",
+    ]);
+    let again = home.run("import ~/takeout.zip --json").exits(1).json();
+    assert_eq!(again["added"], 0, "{again}");
+    assert_eq!(again["imports"].as_array().unwrap().len(), 4, "{again}");
+    assert_eq!(again["files"]["taken"], 4, "{again}");
+    assert_eq!(again["files"]["skipped"][0]["count"], 1, "{again}");
+    for words in ["marzipan weber", "ferry"] {
+        let found = home
+            .run(format!("search '{words}' --json"))
+            .succeeds()
+            .json();
+        assert!(found["data"][0].is_object(), "{found}");
+    }
+    assert!(!home.path("outside.ics").exists());
+    let dry = Home::new();
+    dry.file("takeout.zip", takeout());
+    dry.run("import ~/takeout.zip --dry-run").exits(1);
+    assert_eq!(dry.run("connections --json").stdout, "[]\n");
+}
+
+#[test]
+fn a_folder_without_anything_known_is_told_what_is_in_it() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("life")).unwrap();
+    home.file("life/diary.xyz", "Dear diary");
+    home.run("import ~/life").refused(
+        "Files: 0 taken, 0 known and left, 1 unknown.\n  unknown: ~/life/diary.xyz\nerror: nothing in it is known, so nothing was imported\nhint: `pdpp import --list` says which exports are known, and how to get them",
+    );
+    let listed = home.run("import --list").succeeds();
+    listed.shows_all(&[
+        "a Telegram export (result.json)\n  get it:  Telegram Desktop: ",
+        "  becomes: messages with their labels, and attachments\n",
+    ]);
+    let listed = home.run("import --list --json").succeeds().json();
+    assert!(listed.as_array().unwrap().len() > 10, "{listed}");
 }

@@ -28,17 +28,17 @@ pub enum InputError {
     Unreadable(io::Error),
     /// It is compressed and stops before its end.
     #[error(
-        "the gzip data ends too early, the file is truncated. What was read up to there is imported; get the whole file and import it again"
+        "the compressed data ends too early, the file is truncated. What was read up to there is imported; get the whole file and import it again"
     )]
     Truncated,
     /// It is compressed and its content does not match its checks.
     #[error(
-        "the gzip data is damaged ({0}). What was read up to there is imported; get a good copy and import it again"
+        "the compressed data is damaged ({0}). What was read up to there is imported; get a good copy and import it again"
     )]
     Damaged(io::Error),
     /// It is compressed, whole, and more comes after it.
     #[error(
-        "something else follows the gzip data. What is compressed is imported; look at what was put behind it"
+        "something else follows the compressed data. What is compressed is imported; look at what was put behind it"
     )]
     Followed,
     /// The name does not tell the format and the content does not either.

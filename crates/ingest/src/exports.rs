@@ -1,60 +1,176 @@
 //! Known exports: files that programs and services hand out, recognised by looking inside and imported with nothing
 //! declared before, because the declaration of their connector comes along.
 //!
-//! A new one is a file in `importers/`, a declaration, and a line in each match here.
+//! A new one is a file in `importers/` with its [`Known`], a declaration, and a line in [`Export::ALL`].
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use contract::key::RecordKey;
 
 use crate::accept::Acceptor;
 use crate::importer::Importer;
-use crate::importers::calendar::{self, CalendarImporter};
-use crate::importers::contacts::{self, ContactsImporter};
-use crate::importers::mail::{self, MailImporter};
-use crate::importers::telegram::{self, TelegramImporter};
-use crate::importers::whatsapp::{self, WhatsappImporter};
+use crate::importers::{
+    agent_logs, calendar, chatgpt, claude, contacts, mail, markdown, slack, telegram, whatsapp,
+};
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Export {
-    /// Mail: an mbox file, or a single message.
-    Mail,
-    /// Telegram: one chat or a whole account, as Telegram Desktop exports it.
-    Telegram,
-    /// `WhatsApp`: one chat, as a phone exports it.
-    Whatsapp,
-    /// Events and tasks of a calendar: `.ics`.
-    Calendar,
-    /// Contacts: `.vcf`.
-    Contacts,
+/// A kind of export that is known.
+#[derive(Clone, Copy)]
+pub struct Export(&'static Known);
+
+/// Everything that is to be known of a kind of export.
+pub(crate) struct Known {
+    /// Its name, as it travels.
+    pub(crate) name: &'static str,
+    /// What it is, for people.
+    pub(crate) title: &'static str,
+    pub(crate) connector_key: &'static str,
+    /// The declaration of its connector, JSON.
+    pub(crate) declaration: fn() -> &'static str,
+    /// How people get it.
+    pub(crate) origin: &'static str,
+    /// What of it becomes records.
+    pub(crate) contents: &'static str,
+    pub(crate) recognise: fn(&Candidate<'_>) -> Verdict,
+    pub(crate) importer: MakeImporter,
+}
+
+pub(crate) type MakeImporter =
+    for<'a> fn(Input, &'a Acceptor<'a>, &'a Companions) -> Box<dyn Importer + 'a>;
+
+/// A file that may be part of an export.
+pub(crate) struct Candidate<'c> {
+    /// Its beginning, without a byte order mark; cut anywhere.
+    pub(crate) head: &'c [u8],
+    /// Where it stands, in a folder or an archive; empty for a pipe.
+    pub(crate) path: &'c str,
+}
+
+impl Candidate<'_> {
+    /// The last part of the path, without an ending that tells compression.
+    pub(crate) fn file_name(&self) -> &str {
+        let name = self.path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let mut packed = [".gz", ".zst"].iter();
+        let plain = packed.find_map(|ending| name.strip_suffix(ending));
+        plain.unwrap_or(name)
+    }
+}
+
+/// What a recogniser says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Takes,
+    /// Takes it, and before others, which refer to what it holds: the lower, the earlier.
+    Before(u8),
+    /// Knows it, and leaves it, because of this.
+    Leaves(&'static str),
+    /// It looks like one, and is none, because of this.
+    Misses(&'static str),
+    Unlike,
+}
+
+impl From<bool> for Verdict {
+    fn from(takes: bool) -> Self {
+        if takes { Self::Takes } else { Self::Unlike }
+    }
+}
+
+/// What a file is, as told by its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recognised {
+    Export {
+        export: Export,
+        /// Its place among the files of the export: those of a lower rank are read before it.
+        rank: u8,
+    },
+    /// Part of an export, but nothing that becomes a record, because of this.
+    Left(&'static str),
+}
+
+/// What earlier files of the same import said that later ones refer to, such as the names of people.
+#[derive(Debug, Default)]
+pub struct Companions {
+    names: RefCell<HashMap<String, String>>,
+}
+
+impl Companions {
+    pub(crate) fn name(&self, id: &str) -> Option<String> {
+        self.names.borrow().get(id).cloned()
+    }
+
+    pub(crate) fn learn(&self, id: &str, name: &str) {
+        let mut names = self.names.borrow_mut();
+        // A made-up export must not take all memory.
+        if names.len() < 1_000_000 {
+            names.insert(id.to_owned(), name.to_owned());
+        }
+    }
 }
 
 impl Export {
+    pub const CHATGPT: Self = Self(&chatgpt::EXPORT);
+    pub const CLAUDE: Self = Self(&claude::EXPORT);
+    pub const CLAUDE_CODE: Self = Self(&agent_logs::CLAUDE_CODE);
+    pub const CODEX: Self = Self(&agent_logs::CODEX);
+    pub const MARKDOWN: Self = Self(&markdown::EXPORT);
+    pub const SLACK: Self = Self(&slack::EXPORT);
+    pub const CALENDAR: Self = Self(&calendar::EXPORT);
+    pub const CONTACTS: Self = Self(&contacts::EXPORT);
+    pub const MAIL: Self = Self(&mail::EXPORT);
+    pub const TELEGRAM: Self = Self(&telegram::EXPORT);
+    pub const WHATSAPP: Self = Self(&whatsapp::EXPORT);
+
     /// All of them, in the order in which they are asked whether a file is theirs.
     pub const ALL: &[Self] = &[
-        Self::Mail,
-        Self::Telegram,
-        Self::Whatsapp,
-        Self::Calendar,
-        Self::Contacts,
+        Self::MAIL,
+        Self::TELEGRAM,
+        Self::WHATSAPP,
+        Self::CALENDAR,
+        Self::CONTACTS,
+        Self::CHATGPT,
+        Self::CLAUDE,
+        Self::CLAUDE_CODE,
+        Self::CODEX,
+        Self::SLACK,
+        // Any text may be one of these, so they are asked last.
+        Self::MARKDOWN,
     ];
 
-    /// Tells from the beginning of a file which export it is. The content decides; the name, without `.gz` and empty for
-    /// a pipe, at most helps.
-    pub fn recognise(head: &[u8], file_name: &str) -> Option<Self> {
+    /// Tells from the beginning of a file what it is. The content decides; the path, empty for a pipe, at most helps.
+    pub fn recognise(head: &[u8], path: &str) -> Option<Recognised> {
         let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
-        let mut all = Self::ALL.iter().copied();
-        all.find(|export| export.is_begun_by(head, file_name))
+        let candidate = Candidate { head, path };
+        let mut left = None;
+        for export in Self::ALL.iter().copied() {
+            match (export.0.recognise)(&candidate) {
+                Verdict::Takes => {
+                    let rank = u8::MAX;
+                    return Some(Recognised::Export { export, rank });
+                }
+                Verdict::Before(rank) => return Some(Recognised::Export { export, rank }),
+                Verdict::Leaves(why) => left = left.or(Some(Recognised::Left(why))),
+                Verdict::Misses(_) | Verdict::Unlike => {}
+            }
+        }
+        left
     }
 
-    fn is_begun_by(self, head: &[u8], file_name: &str) -> bool {
-        match self {
-            Self::Mail => mail::recognise(head, file_name),
-            Self::Telegram => telegram::recognise(head),
-            Self::Whatsapp => whatsapp::recognise(head, file_name),
-            Self::Calendar => calendar::recognise(head),
-            Self::Contacts => contacts::recognise(head),
-        }
+    /// Why a file that looks like an export is none, from each that it looks like.
+    pub fn near_misses(head: &[u8], path: &str) -> Vec<String> {
+        let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+        let candidate = Candidate { head, path };
+        let verdicts = Self::ALL
+            .iter()
+            .map(|export| (export, (export.0.recognise)(&candidate)));
+        let misses = verdicts.filter_map(|(export, verdict)| match verdict {
+            Verdict::Misses(why) => Some(format!("it is not {}: {why}", export.title())),
+            _ => None,
+        });
+        misses.collect()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
@@ -63,56 +179,39 @@ impl Export {
     }
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mail => "mail",
-            Self::Telegram => "telegram",
-            Self::Whatsapp => "whatsapp",
-            Self::Calendar => "calendar",
-            Self::Contacts => "contacts",
-        }
+        self.0.name
     }
 
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Mail => "mail (mbox or eml)",
-            Self::Telegram => "a Telegram export (result.json)",
-            Self::Whatsapp => "a WhatsApp chat (txt)",
-            Self::Calendar => "calendars (ics)",
-            Self::Contacts => "contacts (vcf)",
-        }
+        self.0.title
     }
 
     pub fn connector_key(self) -> &'static str {
-        match self {
-            Self::Mail => "mailbox",
-            Self::Telegram => "telegram",
-            Self::Whatsapp => "whatsapp",
-            Self::Calendar => "calendar-file",
-            Self::Contacts => "contacts-file",
-        }
+        self.0.connector_key
     }
 
     /// The declaration of its connector, JSON.
     pub fn declaration(self) -> &'static str {
-        match self {
-            Self::Mail => include_str!("../declarations/mailbox.json"),
-            Self::Telegram => include_str!("../declarations/telegram.json"),
-            Self::Whatsapp => include_str!("../declarations/whatsapp.json"),
-            Self::Calendar => include_str!("../declarations/calendar-file.json"),
-            Self::Contacts => include_str!("../declarations/contacts-file.json"),
-        }
+        (self.0.declaration)()
     }
 
-    pub fn importer<'a>(self, input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 'a> {
-        let path = input.path().to_owned();
-        let reader = input.into_reader();
-        match self {
-            Self::Mail => Box::new(MailImporter::new(reader, acceptor)),
-            Self::Telegram => Box::new(TelegramImporter::new(reader, acceptor)),
-            Self::Whatsapp => Box::new(WhatsappImporter::new(reader, &path, acceptor)),
-            Self::Calendar => Box::new(CalendarImporter::new(reader, acceptor)),
-            Self::Contacts => Box::new(ContactsImporter::new(reader, acceptor)),
-        }
+    /// How people get it.
+    pub fn origin(self) -> &'static str {
+        self.0.origin
+    }
+
+    /// What of it becomes records.
+    pub fn contents(self) -> &'static str {
+        self.0.contents
+    }
+
+    pub fn importer<'a>(
+        self,
+        input: Input,
+        acceptor: &'a Acceptor<'a>,
+        companions: &'a Companions,
+    ) -> Box<dyn Importer + 'a> {
+        (self.0.importer)(input, acceptor, companions)
     }
 
     /// Another key under which a later export may bring the same record, though the owner deleted it and everything beside
@@ -123,7 +222,7 @@ impl Export {
         key: &RecordKey,
         body: &str,
     ) -> Option<RecordKey> {
-        let is_whatsapp = connector == Self::Whatsapp.connector_key();
+        let is_whatsapp = connector == Self::WHATSAPP.connector_key();
         let other =
             whatsapp::nameless_key(key, body).filter(|_| is_whatsapp && stream == "messages");
         other.filter(|other| other != key)
@@ -132,6 +231,26 @@ impl Export {
     pub(crate) fn all_titles() -> String {
         let titles: Vec<&str> = Self::ALL.iter().map(|export| export.title()).collect();
         titles.join(", ")
+    }
+}
+
+impl PartialEq for Export {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Export {}
+
+impl Hash for Export {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
     }
 }
 
@@ -160,37 +279,37 @@ mod tests {
             (
                 "From - Mon Mar 04 10:11:12 2024\nSubject: x\n",
                 "Inbox",
-                Some(Export::Mail),
+                Some(Export::MAIL),
             ),
             (
                 "\u{feff}From 17@xxx Mon Mar 04 10:11:12 +0000 2024\r\nX-GM-THRID: 17\r\n",
                 "x.txt",
-                Some(Export::Mail),
+                Some(Export::MAIL),
             ),
             (
                 "Return-Path: <a@b>\nReceived: from c\n\tby d\nSubject: x\n\nHello",
                 "x",
-                Some(Export::Mail),
+                Some(Export::MAIL),
             ),
-            ("Subject: only one\n\nHello", "x.eml", Some(Export::Mail)),
-            ("", "Trash.mbox", Some(Export::Mail)),
+            ("Subject: only one\n\nHello", "x.eml", Some(Export::MAIL)),
+            ("", "Trash.mbox", Some(Export::MAIL)),
             (
                 "{\n \"name\": \"A\",\n \"type\": \"bot_chat\",\n \"id\": 1,\n \"messages\": [",
                 "x.json",
-                Some(Export::Telegram),
+                Some(Export::TELEGRAM),
             ),
             (
                 "\u{feff}[31.12.23, 21:15:07] A: \u{200e}Messages",
                 "x",
-                Some(Export::Whatsapp),
+                Some(Export::WHATSAPP),
             ),
             (
                 "\u{feff}\r\nBegin:vCalendar\r\n",
                 "x.txt",
-                Some(Export::Calendar),
+                Some(Export::CALENDAR),
             ),
-            ("BEGIN:VCALENDAR", "", Some(Export::Calendar)),
-            ("BEGIN:VCARD\nVERSION:2.1\n", "x", Some(Export::Contacts)),
+            ("BEGIN:VCALENDAR", "", Some(Export::CALENDAR)),
+            ("BEGIN:VCARD\nVERSION:2.1\n", "x", Some(Export::CONTACTS)),
             ("BEGIN:VCARDS\n", "x.vcf", None),
             ("BEGIN:VEVENT\n", "x.ics", None),
             ("Subject: only one\n\nHello", "notes.txt", None),
@@ -205,9 +324,10 @@ mod tests {
             ("", "x", None),
             ("", "", None),
         ] {
+            let rank = u8::MAX;
             assert_eq!(
                 Export::recognise(head.as_bytes(), file_name),
-                expected,
+                expected.map(|export| Recognised::Export { export, rank }),
                 "{file_name}: {head}"
             );
         }

@@ -17,7 +17,7 @@ use store::records::{Applied, Change, ChangeOp, Records};
 use crate::error::{ImportError, InputError};
 use crate::preview::Preview;
 use crate::rejection::{Rejection, RejectionCode};
-use crate::report::{ImportReport, Reporting};
+use crate::report::{BrokenFile, ImportReport, Reporting};
 use existing::Seen;
 pub use existing::{ExistingRecords, Presence};
 pub(crate) use existing::{stored_keys, stored_presence};
@@ -233,6 +233,14 @@ impl<'a> Import<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Notes that a file could not be read, and was passed over from there on.
+    pub fn pass_over(&mut self, file: &str, message: &str) {
+        self.report.broken.push(BrokenFile {
+            file: file.to_owned(),
+            message: message.to_owned(),
+        });
     }
 
     pub fn report(&self) -> &ImportReport {

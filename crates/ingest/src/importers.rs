@@ -1,12 +1,21 @@
 //! The formats that can be imported, one file each.
 
+pub(crate) mod agent_logs;
 pub(crate) mod calendar;
+pub(crate) mod chatgpt;
+pub(crate) mod claude;
 pub(crate) mod contacts;
 mod content_lines;
 mod csv;
 mod html;
+mod json_members;
 mod jsonl;
 pub(crate) mod mail;
+pub(crate) mod markdown;
+mod outline;
+mod pieces;
+mod readable_key;
+pub(crate) mod slack;
 pub(crate) mod telegram;
 pub(crate) mod whatsapp;
 

@@ -1,6 +1,6 @@
 //! Inputs: a file or a pipe, compressed or not, and what format it is in.
-//! Compression is told by the first bytes, never by the name. The format is told by the name without `.gz`, and where
-//! the name does not tell, by the content: a known export by its beginning, JSON lines by their first character.
+//! Compression is told by the first bytes, never by the name. A known export is told by its content; else the name without
+//! `.gz` tells the format, and where it does not, the first character does.
 
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::sync::Arc;
@@ -9,13 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::GzDecoder;
 
 use crate::error::{ImportError, InputError};
-use crate::exports::Export;
+use crate::exports::{Export, Recognised};
 use crate::lines::BYTE_ORDER_MARK;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZIP: &[u8] = b"PK\x03\x04";
-const TAR: &[u8] = b"ustar";
-const TAR_AT: usize = 257;
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER_BYTES: usize = 256 * 1024;
 const PEEKED_BYTES: usize = 16 * 1024;
 
@@ -32,11 +30,32 @@ pub enum Format {
 /// An input, opened and decompressed.
 pub struct Input {
     name: String,
+    inside: Option<String>,
     file: FileName,
-    /// What it holds, or why that cannot be told.
-    format: Result<Format, String>,
+    contents: FileContents,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn BufRead>,
+}
+
+/// What a file holds, as told by its beginning and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileContents {
+    Format {
+        format: Format,
+        /// Its place among the files of an export: those of a lower rank are read before it.
+        rank: u8,
+    },
+    /// It is part of a known export, and nothing in it becomes a record, because of this.
+    Left(&'static str),
+    /// Nothing that is known, because of this.
+    Unknown(String),
+}
+
+impl From<Format> for FileContents {
+    fn from(format: Format) -> Self {
+        let rank = u8::MAX;
+        Self::Format { format, rank }
+    }
 }
 
 impl Format {
@@ -65,7 +84,7 @@ impl Input {
         file_name: &str,
         reader: impl Read + 'static,
     ) -> Result<Self, ImportError> {
-        Self::read(name, FileName::parse(file_name), reader)
+        Self::read(name, FileName::parse(file_name), None, reader)
     }
 
     /// The same for a file whose format was recognised before.
@@ -75,17 +94,20 @@ impl Input {
         format: Format,
         reader: impl Read + 'static,
     ) -> Result<Self, ImportError> {
-        let mut file = FileName::parse(file_name);
-        file.format = Some(format);
-        Self::read(name, file, reader)
+        Self::read(name, FileName::parse(file_name), Some(format), reader)
     }
 
     /// Takes bytes from anywhere. `name` is for messages only.
     pub fn from_reader(name: &str, reader: impl Read + 'static) -> Result<Self, ImportError> {
-        Self::read(name, FileName::default(), reader)
+        Self::read(name, FileName::default(), None, reader)
     }
 
-    fn read(name: &str, file: FileName, reader: impl Read + 'static) -> Result<Self, ImportError> {
+    fn read(
+        name: &str,
+        file: FileName,
+        known: Option<Format>,
+        reader: impl Read + 'static,
+    ) -> Result<Self, ImportError> {
         let failed = |error: io::Error| InputError::from(error).named(name);
         let consumed = Arc::new(AtomicU64::new(0));
         let mut reader = CountingReader {
@@ -94,21 +116,21 @@ impl Input {
         };
         let mut head = peek(&mut reader, &file).map_err(failed)?;
         let mut plain: Box<dyn Read> = Box::new(reader);
-        if head.starts_with(&GZIP) {
+        if let Some(compression) = Compression::detect(&head) {
             let whole = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
-            let mut gzip = Gzip::new(whole);
-            head = peek(&mut gzip, &file).map_err(failed)?;
-            plain = Box::new(gzip);
+            plain = compression.unpack(whole).map_err(failed)?;
+            head = peek(&mut plain, &file).map_err(failed)?;
         }
-        let format = match file.format {
-            Some(format) => Ok(format),
-            None => Head::detect(&head, &file).format(&file),
+        let contents = match known {
+            Some(format) => format.into(),
+            None => file.contents(&head, name),
         };
         let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
+            inside: None,
             file,
-            format,
+            contents,
             consumed,
             reader: Box::new(reader),
         })
@@ -123,6 +145,18 @@ impl Input {
         if self.file.is_pipe() { "" } else { &self.name }
     }
 
+    /// The same for a file of a folder or an archive, of which it is known where inside it stands.
+    #[must_use]
+    pub fn standing_inside(mut self, inside: Option<&str>) -> Self {
+        self.inside = inside.map(str::to_owned);
+        self
+    }
+
+    /// Where the file stands in its folder or archive; its name if it stands in none.
+    pub fn inside(&self) -> &str {
+        self.inside.as_deref().unwrap_or(&self.file.unpacked)
+    }
+
     /// The file's name without the endings that tell compression and format; empty for a pipe.
     pub fn stem(&self) -> &str {
         &self.file.stem
@@ -133,62 +167,22 @@ impl Input {
         Arc::clone(&self.consumed)
     }
 
+    pub fn contents(&self) -> &FileContents {
+        &self.contents
+    }
+
     pub fn format(&self) -> Result<Format, ImportError> {
-        let unknown = |message: &String| InputError::UnknownFormat(message.clone());
-        let format = self.format.as_ref().copied();
-        format.map_err(|message| unknown(message).named(&self.name))
+        let why = match &self.contents {
+            FileContents::Format { format, .. } => return Ok(*format),
+            FileContents::Left(why) => (*why).to_owned(),
+            FileContents::Unknown(why) => why.clone(),
+        };
+        Err(InputError::UnknownFormat(why).named(&self.name))
     }
 
     /// The bytes, decompressed.
     pub fn into_reader(self) -> Box<dyn BufRead> {
         self.reader
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Head {
-    /// Nothing but white space.
-    Empty,
-    Export(Export),
-    Archive,
-    /// The first character that is not white space.
-    Character(u8),
-}
-
-impl Head {
-    fn detect(head: &[u8], file: &FileName) -> Self {
-        let is_archive =
-            head.starts_with(ZIP) || head.get(TAR_AT..).is_some_and(|at| at.starts_with(TAR));
-        match (Export::recognise(head, &file.unpacked), trim_start(head)) {
-            (Some(export), _) => Self::Export(export),
-            _ if is_archive => Self::Archive,
-            (None, [first, ..]) => Self::Character(*first),
-            (None, []) => Self::Empty,
-        }
-    }
-
-    fn format(self, file: &FileName) -> Result<Format, String> {
-        match self {
-            Self::Export(export) => Ok(Format::Export(export)),
-            // Nothing inside is no lines.
-            Self::Empty | Self::Character(b'{') => Ok(Format::Jsonl),
-            Self::Archive => {
-                Err("it is an archive; unpack it and name the files inside it".to_owned())
-            }
-            Self::Character(b'[') => {
-                Err("it begins with '['; one JSON object per line is read, not an array".to_owned())
-            }
-            Self::Character(_) if file.is_pipe() => Err(format!(
-                "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {}. \
-                 Write anything else to a file first, CSV to one named .csv",
-                Export::all_titles()
-            )),
-            Self::Character(_) => Err(format!(
-                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
-                 Known exports are recognised by themselves: {}",
-                Export::all_titles()
-            )),
-        }
     }
 }
 
@@ -221,7 +215,10 @@ fn is_enough(head: &[u8], file: &FileName) -> bool {
     let mut lines = text.splitn(2, |byte| *byte == b'\n');
     let (first, ended) = (lines.next().unwrap_or_default(), lines.next().is_some());
     let is_line_of_json = first.starts_with(b"{") && first.trim_ascii().len() > 1 && ended;
-    head.starts_with(&GZIP) || file.is_pipe() || file.format.is_some() || is_line_of_json
+    Compression::detect(head).is_some()
+        || file.is_pipe()
+        || file.format.is_some()
+        || is_line_of_json
 }
 
 /// The text from its first character that is not white space.
@@ -242,7 +239,7 @@ struct FileName {
 impl FileName {
     fn parse(file_name: &str) -> Self {
         let unpacked = match split_ending(file_name) {
-            (stem, ending) if ending == "gz" || ending == "gzip" => stem,
+            (stem, ending) if matches!(ending.as_str(), "gz" | "gzip" | "zst") => stem,
             _ => file_name,
         };
         let (stem, ending) = split_ending(unpacked);
@@ -261,12 +258,100 @@ impl FileName {
     fn is_pipe(&self) -> bool {
         self.unpacked.is_empty()
     }
+
+    /// What the file holds that begins like this.
+    fn contents(&self, head: &[u8], path: &str) -> FileContents {
+        let path = if self.is_pipe() { "" } else { path };
+        match Export::recognise(head, path) {
+            Some(Recognised::Export { export, rank }) => FileContents::Format {
+                format: Format::Export(export),
+                rank,
+            },
+            Some(Recognised::Left(why)) => FileContents::Left(why),
+            None if trim_start(head).trim_ascii_end() == b"[]" => FileContents::Left("empty lists"),
+            None => match (self.format, trim_start(head)) {
+                (Some(format), _) => format.into(),
+                // Nothing inside is no lines.
+                (None, [] | [b'{', ..]) => Format::Jsonl.into(),
+                (None, _) => FileContents::Unknown(self.why_unknown(head, path)),
+            },
+        }
+    }
+
+    fn why_unknown(&self, head: &[u8], path: &str) -> String {
+        let misses = Export::near_misses(head, path);
+        if !misses.is_empty() {
+            return misses.join("; ");
+        }
+        let is_array = trim_start(head).starts_with(b"[");
+        let titles = Export::all_titles();
+        match (is_array, self.is_pipe()) {
+            (true, _) => {
+                "it begins with '['; one JSON object per line is read, not an array".to_owned()
+            }
+            (false, true) => format!(
+                "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {titles}. \
+                 Write anything else to a file first, CSV to one named .csv, an archive to one of any name"
+            ),
+            (false, false) => format!(
+                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
+                 Known exports are recognised by themselves: {titles}"
+            ),
+        }
+    }
 }
 
 fn split_ending(name: &str) -> (&str, String) {
     match name.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() => (stem, ending.to_ascii_lowercase()),
         _ => (name, String::new()),
+    }
+}
+
+/// How bytes are compressed, as told by their first ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    pub(crate) fn detect(head: &[u8]) -> Option<Self> {
+        if head.starts_with(&GZIP) {
+            return Some(Self::Gzip);
+        }
+        head.starts_with(&ZSTD).then_some(Self::Zstd)
+    }
+
+    fn unpack<'r>(self, packed: impl BufRead + 'r) -> io::Result<Box<dyn Read + 'r>> {
+        Ok(match self {
+            Self::Gzip => Box::new(Gzip::new(packed)),
+            Self::Zstd => Box::new(Zstd(zstd::Decoder::with_buffer(packed)?)),
+        })
+    }
+}
+
+/// Decompresses on any thread.
+pub(crate) fn decompress(
+    compression: Compression,
+    packed: impl BufRead + Send + 'static,
+) -> io::Result<Box<dyn Read + Send>> {
+    Ok(match compression {
+        Compression::Gzip => Box::new(Gzip::new(packed)),
+        Compression::Zstd => Box::new(Zstd(zstd::Decoder::with_buffer(packed)?)),
+    })
+}
+
+/// Decompression of zstd. Errors say what they mean for the file.
+struct Zstd<R: BufRead>(zstd::Decoder<'static, R>);
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => io::Error::other(InputError::Truncated),
+            ErrorKind::Other => io::Error::other(InputError::Damaged(error)),
+            _ => error,
+        })
     }
 }
 
@@ -374,26 +459,24 @@ mod tests {
     }
 
     #[test]
-    fn a_known_export_is_told_by_its_content_unless_the_name_says_otherwise() {
+    fn a_known_export_is_told_by_its_content_whatever_its_name() {
         let mail = b"From - Mon Mar 04 10:11:12 2024\nSubject: x\n\nHello\n";
         let format = |name| Input::from_file(name, name, &mail[..]).unwrap().format();
-        let export = Format::Export(Export::Mail);
+        let export = Format::Export(Export::MAIL);
         assert_eq!(format("Inbox").unwrap(), export);
-        assert_eq!(format("Inbox.jsonl").unwrap(), Format::Jsonl);
+        assert_eq!(format("Inbox.jsonl").unwrap(), export);
+        assert_eq!(format("Inbox.csv").unwrap(), export);
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(mail).unwrap();
         let packed = Cursor::new(encoder.finish().unwrap());
         let input = Input::from_file("Inbox.gz", "Inbox.gz", packed).unwrap();
         assert_eq!(input.format().unwrap(), export);
-        for (archive, words) in [
-            (b"PK\x03\x04....".to_vec(), "archive"),
-            ([vec![b'x'; TAR_AT], TAR.to_vec()].concat(), "archive"),
-            (b"Dear diary".to_vec(), "mail (mbox or eml)"),
-        ] {
-            let input = Input::from_file("x", "x", Cursor::new(archive)).unwrap();
-            let error = input.format().unwrap_err().to_string();
-            assert!(error.contains(words), "{error}");
-        }
+        let packed = Cursor::new(zstd::encode_all(&mail[..], 1).unwrap());
+        let input = Input::from_file("Inbox.zst", "Inbox.zst", packed).unwrap();
+        assert_eq!(input.format().unwrap(), export);
+        let input = Input::from_file("x", "x", &b"Dear diary"[..]).unwrap();
+        let error = input.format().unwrap_err().to_string();
+        assert!(error.contains("mail (mbox or eml)"), "{error}");
     }
 
     #[test]

@@ -48,9 +48,39 @@ pub struct ImportReport {
     pub occurrences: OccurrenceReport,
     /// The first thousand of them.
     pub rejections: Vec<RejectedLine>,
+    /// Files that could not be read to their end, and were passed over from there on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<BrokenFile>,
     /// What had to be assumed about inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl ImportReport {
+    /// Adds what another import did.
+    pub fn add(&mut self, other: Self) {
+        self.read += other.read;
+        self.added += other.added;
+        self.updated += other.updated;
+        self.unchanged += other.unchanged;
+        self.kept_deleted += other.kept_deleted;
+        self.rejected += other.rejected;
+        self.occurrences.added += other.occurrences.added;
+        self.occurrences.updated += other.occurrences.updated;
+        self.occurrences.removed += other.occurrences.removed;
+        self.occurrences.unchanged += other.occurrences.unchanged;
+        self.rejections.extend(other.rejections);
+        self.rejections.truncate(KEPT_REJECTIONS);
+        self.broken.extend(other.broken);
+        self.notes.extend(other.notes);
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenFile {
+    pub file: String,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 #[expect(

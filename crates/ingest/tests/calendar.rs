@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn store() -> Memory {
-    Memory::with_export(Export::Calendar)
+    Memory::with_export(Export::CALENDAR)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn store() -> Memory {
-    Memory::with_export(Export::Contacts)
+    Memory::with_export(Export::CONTACTS)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {

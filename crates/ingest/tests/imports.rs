@@ -121,7 +121,7 @@ fn a_truncated_gzip_imports_its_whole_lines_and_then_fails_by_name() {
     let (report, outcome) = run.import(cut, false);
     let message = outcome.unwrap_err().to_string();
     assert!(
-        message.starts_with("input: the gzip data ends too early"),
+        message.starts_with("input: the compressed data ends too early"),
         "{message}"
     );
     assert_eq!(report.rejected, 0);
@@ -139,7 +139,10 @@ fn a_truncated_gzip_imports_its_whole_lines_and_then_fails_by_name() {
         .1
         .unwrap_err()
         .to_string();
-    assert!(message.starts_with("input: the gzip data"), "{message}");
+    assert!(
+        message.starts_with("input: the compressed data"),
+        "{message}"
+    );
 }
 
 #[test]

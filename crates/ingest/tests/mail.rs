@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn mailbox() -> Memory {
-    Memory::with_export(Export::Mail)
+    Memory::with_export(Export::MAIL)
 }
 
 fn import(store: &Memory, bytes: &[u8], limit: usize) -> ImportReport {

@@ -19,7 +19,7 @@ impl Clock for Day {
 const TODAY: Day = Day("2026-03-01T10:00:00Z");
 
 fn store() -> Memory {
-    Memory::with_export(Export::Calendar)
+    Memory::with_export(Export::CALENDAR)
 }
 
 fn import(store: &Memory, events: &[&str], day: &Day) -> ImportReport {

@@ -8,10 +8,10 @@ use memory::{Memory, refused_codes};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const ACCOUNT: &str = include_str!("exports/telegram-account.json");
+const ACCOUNT: &str = include_str!("exports/telegram/result.json");
 
 fn telegram() -> Memory {
-    Memory::with_export(Export::Telegram)
+    Memory::with_export(Export::TELEGRAM)
 }
 
 fn import_limited(

@@ -30,7 +30,7 @@ const IPHONE: &str = "\u{feff}[30.12.23, 21:14:59] Family: \u{200e}Messages and 
     [01.01.24, 08:00:00] Anna: at ten \u{200e}<This message was edited>\r\n";
 
 fn whatsapp() -> Memory {
-    Memory::with_export(Export::Whatsapp)
+    Memory::with_export(Export::WHATSAPP)
 }
 
 fn try_import(

@@ -3,35 +3,38 @@
 mod files;
 mod known_export;
 mod progress;
+mod report;
+mod survey;
 mod target;
 mod upload;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use axum::http::Method;
 use clap::Args;
-use indicatif::HumanCount;
-use ingest::ImportReport;
+use ingest::Export;
 use rest::owner::import_files;
 use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent};
+use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::files::{ImportFile, Interruption, LocalFiles};
-use self::known_export::ExportTarget;
+use self::known_export::{ExportTarget, Group};
 use self::progress::Progress;
+use self::report::{GroupDone, Total};
+use self::survey::Survey;
 use self::target::{ImportTarget, StreamPath, WriteTarget};
 use self::upload::Upload;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
-use crate::output::{Output, visible};
+use crate::output::Output;
 use crate::owner::{OwnerClient, OwnerError, OwnerResponse, RequestPath};
 
-/// How many rejections a person is shown.
-const SHOWN_REJECTIONS: usize = 20;
-
-/// Import known exports, JSONL and CSV files, plain or compressed with gzip
+/// Import known exports, JSONL and CSV files, whole folders and archives
+///
+/// Folders and archives (.zip, .tar, .tgz, .tar.zst) are looked through, and what is known in them is taken; nothing is unpacked to
+/// disk. Files may be compressed with gzip or zstd.
 ///
 /// Importing the same again changes nothing, and what you deleted with `pdpp delete` stays deleted. Each file goes into one connection: the one --connection names, else the only one
 /// that fits.
@@ -45,9 +48,12 @@ const SHOWN_REJECTIONS: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = "Example: pdpp import messages.jsonl.gz --as mail/messages")]
 pub(crate) struct Options {
-    /// Files to import ('-' reads JSONL from stdin)
-    #[arg(required = true, value_name = "PATH")]
+    /// Files, folders and archives to import ('-' reads JSONL from stdin)
+    #[arg(required_unless_present = "list", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// List the exports that are known, and how to get each
+    #[arg(long, conflicts_with = "paths")]
+    list: bool,
     /// What the files hold
     #[arg(long = "as", value_name = "CONNECTOR/STREAM")]
     stream: Option<StreamPath>,
@@ -66,46 +72,158 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
-    let files = options.paths.iter().map(|path| ImportFile::inspect(path));
-    let files = files.collect::<CommandResult<Vec<_>>>()?;
-    let export = known_export::common_export(&files)?;
-    let owner = context.owner("pdpp import")?;
-    let sources = owner.sources()?;
+    if options.list {
+        return list_exports(context.output);
+    }
+    let mut survey = Survey::default();
+    let mut files = Vec::new();
+    for path in &options.paths {
+        files.extend(ImportFile::inspect(
+            path,
+            options.stream.is_some(),
+            &mut survey,
+        )?);
+    }
     let output = context.output;
-    let target = match export {
-        Some(export) => ExportTarget {
-            export,
-            options,
-            sources: &sources,
-            owner: &owner,
-            context,
+    let found = survey.is_needed.then(|| survey.report(files.len()));
+    if files.is_empty() {
+        if let Some(found) = &found {
+            found.print(output);
         }
-        .resolve()?,
-        None => ImportTarget::resolve(
-            &sources,
-            options.stream.as_ref(),
-            options.connection.as_deref(),
-            context,
-        )?,
+        return Err(
+            Failure::new("nothing in it is known, so nothing was imported")
+                .hint("`pdpp import --list` says which exports are known, and how to get them"),
+        );
+    }
+    let names_files = files.len() > 1;
+    let groups = known_export::grouped(files)?;
+    let owner = context.owner("pdpp import")?;
+    let run = Run {
+        options,
+        context,
+        owner: &owner,
+        names_files,
     };
-    let request = request(options, &target);
-    let (imported, failure) = owner.wait(import(files, request, output, &owner))?;
-    if let Some(error) = &imported.lagging {
-        output.problem(&format!(
-            "warning: the records are kept, but the search index lags behind: {error}"
-        ));
+    let mut total = Total::default();
+    let is_alone = groups.len() == 1;
+    for group in groups {
+        match run.import_group(group) {
+            Ok(done) => total.add(done),
+            Err(failure) if is_alone => return Err(failure),
+            // One kind that has no place must not keep the others out.
+            Err(failure) => total.fail(&failure, output),
+        }
     }
-    print_report(&imported.report, options.dry_run, &target, output)?;
-    if let Some(failure) = failure {
-        return Err(failure);
+    if output.is_json() {
+        total.print_json(is_alone, found, output)?;
+    } else if let Some(found) = &found {
+        found.print(output);
     }
-    if let Some(refusal) = imported.stopped {
-        return Err(OwnerError::from(refusal).into());
+    total.outcome(survey.has_damage())
+}
+
+#[derive(Serialize)]
+struct KnownExport {
+    name: &'static str,
+    connector_key: &'static str,
+    title: &'static str,
+    origin: &'static str,
+    contents: &'static str,
+}
+
+/// Which exports are known, how to get each, and what of it is taken.
+fn list_exports(output: Output) -> CommandResult {
+    let all = Export::ALL.iter().map(|export| KnownExport {
+        name: export.as_str(),
+        connector_key: export.connector_key(),
+        title: export.title(),
+        origin: export.origin(),
+        contents: export.contents(),
+    });
+    if output.is_json() {
+        return output.json(&all.collect::<Vec<_>>());
     }
-    if imported.report.rejected > 0 {
-        return Err(Failure::REPORTED);
+    for known in all {
+        let KnownExport {
+            title,
+            origin,
+            contents,
+            ..
+        } = known;
+        output.data(title)?;
+        output.data(&format!("  get it:  {origin}"))?;
+        output.data(&format!("  becomes: {contents}"))?;
     }
     Ok(())
+}
+
+/// What all groups of one command have in common.
+struct Run<'a> {
+    options: &'a Options,
+    context: &'a Context,
+    owner: &'a OwnerClient,
+    names_files: bool,
+}
+
+impl Run<'_> {
+    /// Imports files of one kind, and says where they went and what they did. The failure is what ended it early.
+    fn import_group(&self, group: Group) -> CommandResult<GroupDone> {
+        let (options, owner, output) = (self.options, self.owner, self.context.output);
+        let sources = owner.sources()?;
+        let target = match group.export {
+            Some(export) => ExportTarget {
+                export,
+                options,
+                sources: &sources,
+                owner,
+                context: self.context,
+            }
+            .resolve()?,
+            None => ImportTarget::resolve(
+                &sources,
+                options.stream.as_ref(),
+                options.connection.as_deref(),
+                self.context,
+            )?,
+        };
+        let request = self.request(&target);
+        let (imported, failure) = owner.wait(import(group.files, request, output, owner))?;
+        if let Some(error) = &imported.lagging {
+            output.problem(&format!(
+                "warning: the records are kept, but the search index lags behind: {error}"
+            ));
+        }
+        if !output.is_json() {
+            report::print(&imported.report, options.dry_run, &target, output);
+        }
+        let stopped = imported
+            .stopped
+            .map(|refusal| OwnerError::from(refusal).into());
+        Ok(GroupDone {
+            export: group.export,
+            connection: target.destination.name().to_owned(),
+            report: imported.report,
+            failure: failure.or(stopped),
+        })
+    }
+
+    fn request(&self, target: &ImportTarget) -> ImportRequest {
+        let (connection_id, export) = match &target.destination {
+            WriteTarget::Connection(connection) => {
+                (Some(connection.connection_id.to_string()), None)
+            }
+            WriteTarget::WouldBeAdded { export, .. } => (None, Some(export.as_str().to_owned())),
+        };
+        ImportRequest {
+            connection_id,
+            export,
+            stream: target.stream.as_ref().map(ToString::to_string),
+            dry_run: self.options.dry_run,
+            revive: self.options.revive,
+            name_files: self.names_files,
+            batch_lines: self.options.batch_lines,
+        }
+    }
 }
 
 type ImportEvent = ProgressEvent<ImportProgress, Imported>;
@@ -202,22 +320,6 @@ fn stopped() -> Failure {
         .hint("run the command again for the rest; what is there already counts as unchanged")
 }
 
-fn request(options: &Options, target: &ImportTarget) -> ImportRequest {
-    let (connection_id, export) = match &target.destination {
-        WriteTarget::Connection(connection) => (Some(connection.connection_id.to_string()), None),
-        WriteTarget::WouldBeAdded { export, .. } => (None, Some(export.as_str().to_owned())),
-    };
-    ImportRequest {
-        connection_id,
-        export,
-        stream: target.stream.as_ref().map(ToString::to_string),
-        dry_run: options.dry_run,
-        revive: options.revive,
-        name_files: options.paths.len() > 1,
-        batch_lines: options.batch_lines,
-    }
-}
-
 fn request_path(request: &ImportRequest) -> RequestPath {
     let flag = |set: bool| set.then_some("true");
     let batch_lines = request.batch_lines.map(|lines| lines.to_string());
@@ -229,72 +331,4 @@ fn request_path(request: &ImportRequest) -> RequestPath {
         .optional_param("revive", flag(request.revive))
         .optional_param("name_files", flag(request.name_files))
         .optional_param("batch_lines", batch_lines.as_deref())
-}
-
-fn print_report(
-    report: &ImportReport,
-    dry: bool,
-    target: &ImportTarget,
-    output: Output,
-) -> CommandResult {
-    if output.is_json() {
-        return output.json(report);
-    }
-    let place = visible(target.destination.name());
-    let heading = if dry {
-        format!("Dry run for '{place}', nothing was written")
-    } else {
-        format!("Imported into '{place}'")
-    };
-    output.note(&format!(
-        "{heading}: {} read, {} added, {} updated, {} unchanged, {} rejected.",
-        HumanCount(report.read),
-        HumanCount(report.added),
-        HumanCount(report.updated),
-        HumanCount(report.unchanged),
-        HumanCount(report.rejected)
-    ));
-    let occurrences = &report.occurrences;
-    if !occurrences.is_empty() {
-        output.note(&format!(
-            "Occurrences of recurring events: {} added, {} updated, {} removed, {} unchanged.",
-            HumanCount(occurrences.added),
-            HumanCount(occurrences.updated),
-            HumanCount(occurrences.removed),
-            HumanCount(occurrences.unchanged)
-        ));
-    }
-    if report.kept_deleted > 0 {
-        output.note(&format!(
-            "Left out because you deleted them here: {}; --revive brings them back.",
-            HumanCount(report.kept_deleted)
-        ));
-    }
-    for note in &report.notes {
-        output.note(&format!("Note: {}.", visible(note)));
-    }
-    let shown = report.rejections.iter().take(SHOWN_REJECTIONS);
-    for rejection in shown.clone() {
-        let mut line = String::from("  ");
-        if let Some(file) = &rejection.file {
-            // Writing to a String cannot fail.
-            let _ = write!(line, "{} ", visible(file));
-        }
-        let code = rejection.code.as_str();
-        let _ = write!(
-            line,
-            "line {}: {code}: {}",
-            rejection.line,
-            visible(&rejection.message)
-        );
-        output.problem(&line);
-    }
-    let more = report.rejected - shown.len() as u64;
-    if more > 0 {
-        output.problem(&format!(
-            "  and {} more; --json lists the first 1,000",
-            HumanCount(more)
-        ));
-    }
-    Ok(())
 }

@@ -15,6 +15,7 @@ use std::io::BufRead;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
+use crate::exports::Known;
 use crate::importer::{ExistingRecords, Importer, Item, Stopped};
 use crate::importers::content_lines::{
     self, Component, Components, Escapes, Found, Layout, Property,
@@ -29,6 +30,17 @@ const LAYOUT: Layout = Layout {
     container: Some("VCALENDAR"),
     components: &["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY", "VTIMEZONE"],
     dropped: &["ATTACH"],
+};
+
+pub(crate) const EXPORT: Known = Known {
+    name: "calendar",
+    title: "calendars (ics)",
+    connector_key: "calendar-file",
+    declaration: || include_str!("../../declarations/calendar-file.json"),
+    origin: "Google Calendar: Settings > Import & export > Export. Apple Calendar: File > Export. Outlook: Save Calendar. Thunderbird: Export Calendar",
+    contents: "events with their occurrences, and tasks",
+    recognise: |file| recognise(file.head).into(),
+    importer: |input, acceptor, _| Box::new(CalendarImporter::new(input.into_reader(), acceptor)),
 };
 
 /// Whether a file that begins like this holds a calendar.

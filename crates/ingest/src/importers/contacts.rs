@@ -7,6 +7,7 @@ use std::io::BufRead;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
+use crate::exports::Known;
 use crate::importer::{Importer, Item};
 use crate::importers::content_lines::{self, Component, Components, Found, Layout};
 use crate::lines::MAX_LINE_BYTES;
@@ -17,6 +18,17 @@ const LAYOUT: Layout = Layout {
     container: None,
     components: &["VCARD"],
     dropped: &["PHOTO", "LOGO", "SOUND", "KEY"],
+};
+
+pub(crate) const EXPORT: Known = Known {
+    name: "contacts",
+    title: "contacts (vcf)",
+    connector_key: "contacts-file",
+    declaration: || include_str!("../../declarations/contacts-file.json"),
+    origin: "Google Contacts: Export > vCard. Apple Contacts: File > Export > Export vCard. Any phone: share or export contacts",
+    contents: "contacts, without their pictures",
+    recognise: |file| recognise(file.head).into(),
+    importer: |input, acceptor, _| Box::new(ContactsImporter::new(input.into_reader(), acceptor)),
 };
 
 /// Whether a file that begins like this holds contacts.

@@ -22,6 +22,7 @@ use self::mbox::{FromLine, Messages, RawMessage};
 use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;
 use crate::error::InputError;
+use crate::exports::Known;
 use crate::importer::{File, Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
@@ -39,6 +40,17 @@ const TELLING: [&str; 10] = [
     "mime-version",
     "content-type",
 ];
+
+pub(crate) const EXPORT: Known = Known {
+    name: "mail",
+    title: "mail (mbox or eml)",
+    connector_key: "mailbox",
+    declaration: || include_str!("../../declarations/mailbox.json"),
+    origin: "Google Takeout (takeout.google.com): Mail. Thunderbird: the files without ending in the profile's Mail folders. Apple Mail: Mailbox > Export. Single messages: save as .eml",
+    contents: "messages with their labels, and attachments",
+    recognise: |file| recognise(file.head, file.file_name()).into(),
+    importer: |input, acceptor, _| Box::new(MailImporter::new(input.into_reader(), acceptor)),
+};
 
 /// Whether a file that begins like this holds mail.
 pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {

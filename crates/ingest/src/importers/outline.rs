@@ -15,7 +15,7 @@ const NAME_BYTES: usize = 256;
 const KEPT_BYTES: usize = 1024 * 1024;
 
 /// A document, read from its beginning to its end.
-pub(super) struct Outline<R> {
+pub(crate) struct Outline<R> {
     reader: R,
     line_ends: u64,
     value: Vec<u8>,
@@ -42,7 +42,7 @@ enum Step {
 }
 
 impl<R: BufRead> Outline<R> {
-    pub(super) fn new(reader: R) -> Self {
+    pub(crate) fn new(reader: R) -> Self {
         Self {
             reader,
             line_ends: 0,
@@ -50,16 +50,16 @@ impl<R: BufRead> Outline<R> {
         }
     }
 
-    pub(super) fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         self.line_ends + 1
     }
 
-    pub(super) fn taken(&self) -> &[u8] {
+    pub(crate) fn taken(&self) -> &[u8] {
         &self.value
     }
 
     /// The first byte of what comes next, which is not consumed. Nothing at the end of the document.
-    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+    pub(crate) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.reader.fill_buf()?;
             let Some(&byte) = chunk.first() else {
@@ -77,7 +77,7 @@ impl<R: BufRead> Outline<R> {
     }
 
     /// Steps into an object or an array, if one begins here.
-    pub(super) fn enter(&mut self, bracket: u8) -> io::Result<bool> {
+    pub(crate) fn enter(&mut self, bracket: u8) -> io::Result<bool> {
         let begins = self.peek()? == Some(bracket);
         if begins {
             self.reader.consume(1);
@@ -86,7 +86,7 @@ impl<R: BufRead> Outline<R> {
     }
 
     /// Inside an object: the name of the next member, whose value comes next. Nothing where the object ends.
-    pub(super) fn member(&mut self) -> Result<Option<String>, InputError> {
+    pub(crate) fn member(&mut self) -> Result<Option<String>, InputError> {
         match self.peek()? {
             Some(b'}') => {
                 self.reader.consume(1);
@@ -110,7 +110,7 @@ impl<R: BufRead> Outline<R> {
     }
 
     /// Inside an array: whether another element comes next. The end of the array is consumed.
-    pub(super) fn element(&mut self) -> Result<bool, InputError> {
+    pub(crate) fn element(&mut self) -> Result<bool, InputError> {
         match self.peek()? {
             Some(b']') => {
                 self.reader.consume(1);
@@ -124,14 +124,14 @@ impl<R: BufRead> Outline<R> {
 
     /// Takes the value that comes next, see [`Outline::taken`]; or passes over it and says no if it has more bytes than
     /// that.
-    pub(super) fn take(&mut self, limit: usize) -> Result<bool, InputError> {
+    pub(crate) fn take(&mut self, limit: usize) -> Result<bool, InputError> {
         self.value.clear();
         self.value.shrink_to(KEPT_BYTES);
         self.read(Some(limit))
     }
 
     /// Passes over the value that comes next.
-    pub(super) fn skip(&mut self) -> Result<(), InputError> {
+    pub(crate) fn skip(&mut self) -> Result<(), InputError> {
         self.read(None).map(|_| ())
     }
 
@@ -178,14 +178,14 @@ impl<R: BufRead> Outline<R> {
         }
     }
 
-    pub(super) fn broken(&self, message: &'static str) -> InputError {
+    pub(crate) fn broken(&self, message: &'static str) -> InputError {
         InputError::Broken {
             line: self.line(),
             message,
         }
     }
 
-    pub(super) fn ended(&self) -> InputError {
+    pub(crate) fn ended(&self) -> InputError {
         self.broken("the file ends too early")
     }
 }

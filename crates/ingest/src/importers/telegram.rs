@@ -4,7 +4,6 @@
 
 mod chat;
 mod message;
-mod outline;
 
 use std::io::BufRead;
 
@@ -13,15 +12,27 @@ use store::records::Change;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
+use crate::exports::Known;
 use crate::importer::{Importer, Item};
+use crate::importers::outline::Outline;
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
 use chat::{Chat, Contact};
 use message::MessageRecord;
-use outline::Outline;
 
 /// A name or an id of a chat is far shorter.
 const CHAT_MEMBER_BYTES: usize = 64 * 1024;
+
+pub(crate) const EXPORT: Known = Known {
+    name: "telegram",
+    title: "a Telegram export (result.json)",
+    connector_key: "telegram",
+    declaration: || include_str!("../../declarations/telegram.json"),
+    origin: "Telegram Desktop: Settings > Advanced > Export Telegram data, or a chat's menu > Export chat history; format: machine-readable JSON",
+    contents: "messages, chats and contacts; files are named, not kept",
+    recognise: |file| recognise(file.head).into(),
+    importer: |input, acceptor, _| Box::new(TelegramImporter::new(input.into_reader(), acceptor)),
+};
 
 /// Reads chats, messages and contacts of a Telegram export.
 pub struct TelegramImporter<'a, R> {

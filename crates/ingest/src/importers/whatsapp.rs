@@ -21,6 +21,7 @@ use store::StoreError;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
+use crate::exports::Known;
 use crate::importer::{ExistingRecords, Importer, Item, Presence, Stopped};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
@@ -40,6 +41,20 @@ const SAMPLED_MESSAGES: usize = 4_000;
 const REMEMBERED_MINUTES: usize = 256;
 /// Messages of one minute that are existing; real chats have fewer, so this only bounds the memory a made-up file can take.
 const REMEMBERED_MESSAGES: usize = 10_000;
+
+pub(crate) const EXPORT: Known = Known {
+    name: "whatsapp",
+    title: "a WhatsApp chat (txt)",
+    connector_key: "whatsapp",
+    declaration: || include_str!("../../declarations/whatsapp.json"),
+    origin: "WhatsApp on the phone: a chat > More > Export chat",
+    contents: "messages and chats; media are named, not kept",
+    recognise: |file| recognise(file.head, file.file_name()).into(),
+    importer: |input, acceptor, _| {
+        let path = input.path().to_owned();
+        Box::new(WhatsappImporter::new(input.into_reader(), &path, acceptor))
+    },
+};
 
 pub struct WhatsappImporter<'a, R> {
     messages: Messages<R>,

@@ -10,8 +10,8 @@ use contract::declaration::Declaration;
 use contract::id::{ConnectionId, StreamName};
 use ingest::importer::Stopped;
 use ingest::{
-    Acceptor, BatchLimits, CsvImporter, Export, Format, Import, ImportError, ImportReport,
-    Importer, Input, JsonlImporter, LineForm, StreamChoice,
+    Acceptor, BatchLimits, Companions, CsvImporter, Export, Format, Import, ImportError,
+    ImportReport, Importer, Input, JsonlImporter, LineForm, StreamChoice,
 };
 use store::records::Records;
 use store::{Store, StoreError};
@@ -41,7 +41,7 @@ struct Plan {
 
 /// Files to import, opened one after the other.
 pub trait ImportFiles {
-    /// The next file, or nothing at the end. The one before was read to its end.
+    /// The next file, or nothing at the end. The one before may have been read in part only.
     fn next_file(&mut self) -> io::Result<Option<(FileName, Box<dyn Read>)>>;
 }
 
@@ -167,6 +167,7 @@ fn run(
         service,
         plan,
         progress,
+        companions: Companions::default(),
         bytes: 0,
     };
     let stopped = running.import_all(&mut import, files).err();
@@ -192,6 +193,7 @@ struct Running<'a> {
     service: &'a Service,
     plan: &'a Plan,
     progress: &'a dyn Fn(ImportProgress),
+    companions: Companions,
     /// Bytes of the files before the current one.
     bytes: u64,
 }
@@ -204,7 +206,13 @@ impl Running<'_> {
     ) -> Result<(), Refusal> {
         let broken = |error: io::Error| refusal(format!("the files did not arrive whole: {error}"));
         while let Some((file, content)) = files.next_file().map_err(broken)? {
-            self.import_one(import, &file, content)?;
+            match self.import_one(import, &file, content) {
+                // Whoever names a folder or an archive did not name this file.
+                Err(FileFailure::Unreadable(error)) if file.inside.is_some() => {
+                    import.pass_over(&file.name, &error.to_string());
+                }
+                done => done?,
+            }
         }
         Ok(())
     }
@@ -214,7 +222,7 @@ impl Running<'_> {
         import: &mut Import<'_>,
         file: &FileName,
         content: Box<dyn Read>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), FileFailure> {
         let (plan, before) = (self.plan, self.bytes);
         let name = file.name.as_str();
         let recognised = file.format.as_deref().and_then(Format::parse);
@@ -223,17 +231,17 @@ impl Running<'_> {
             (Some(file_name), None) => Input::from_file(name, file_name, content),
             (None, _) => Input::from_reader(name, content),
         };
-        let input = input.map_err(|error| import_refusal(&error))?;
-        let format = input.format().map_err(|error| import_refusal(&error))?;
+        let input = input?.standing_inside(file.inside.as_deref());
+        let format = input.format()?;
         let choice = StreamChoice::for_input(plan.stream.as_ref(), input.stem(), &plan.declaration);
         match format {
             Format::Csv if choice.stream().is_none() => {
-                return Err(no_stream(name, &plan.declaration));
+                return Err(no_stream(name, &plan.declaration).into());
             }
             Format::Export(export)
                 if plan.declaration.connector_key().as_str() != export.connector_key() =>
             {
-                return Err(other_connector(name, export, &plan.declaration));
+                return Err(other_connector(name, export, &plan.declaration).into());
             }
             _ => {}
         }
@@ -243,7 +251,7 @@ impl Running<'_> {
         let mut importer: Box<dyn Importer> = match format {
             Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
             Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
-            Format::Export(export) => export.importer(input, &acceptor),
+            Format::Export(export) => export.importer(input, &acceptor, &self.companions),
         };
         let mut acknowledged = |report: &ImportReport| {
             (self.progress)(ImportProgress {
@@ -254,16 +262,41 @@ impl Running<'_> {
         };
         let named = plan.names.then_some(name);
         let ran = import.run(importer.as_mut(), named, &mut acknowledged);
-        ran.map_err(|stopped: Stopped| import_refusal(&stopped.named(name)))?;
+        ran.map_err(|stopped: Stopped| stopped.named(name))?;
         self.bytes += consumed.load(Ordering::Relaxed);
         Ok(())
     }
 }
 
-fn import_refusal(error: &ImportError) -> Refusal {
-    match error {
-        ImportError::Store(error) => Refusal::from(error),
-        other => refusal(other.to_string()),
+/// Why a file was not imported to its end.
+enum FileFailure {
+    /// It cannot be read; others can.
+    Unreadable(ImportError),
+    /// Nothing can be imported.
+    Refused(Refusal),
+}
+
+impl From<ImportError> for FileFailure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => Self::Refused(Refusal::from(&error)),
+            other => Self::Unreadable(other),
+        }
+    }
+}
+
+impl From<Refusal> for FileFailure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<FileFailure> for Refusal {
+    fn from(failure: FileFailure) -> Self {
+        match failure {
+            FileFailure::Unreadable(error) => refusal(error.to_string()),
+            FileFailure::Refused(refusal) => refusal,
+        }
     }
 }
 

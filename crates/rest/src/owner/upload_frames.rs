@@ -19,6 +19,8 @@ pub enum UploadFrame {
     File(FileName),
     /// So many bytes of the current file follow.
     Bytes(u64),
+    /// The current file cannot be read any further, because of this.
+    Broken(String),
     /// The sender gave up; what was imported before is kept.
     Stop(bool),
 }
@@ -28,6 +30,9 @@ pub struct FileName {
     pub name: String,
     /// The last part of its path, which may imply stream and format; `None` for a pipe.
     pub file_name: Option<String>,
+    /// Where it stands in its folder or archive, if it does in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
     /// The format, where the sender has recognised it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
@@ -52,6 +57,8 @@ struct FrameDecoder<R> {
     /// Unread bytes of the current frame.
     left: u64,
     next: Option<FileName>,
+    /// Whether any file began.
+    begun: bool,
     stopped: bool,
 }
 
@@ -61,22 +68,41 @@ impl<R: Read> UploadedFiles<R> {
             body: BufReader::new(body),
             left: 0,
             next: None,
+            begun: false,
             stopped: false,
         })))
     }
 
-    /// The next file, `None` at the end. The previous one must have been read to its end.
+    /// The next file, `None` at the end. What is left of the previous one is passed over.
     pub(super) fn next(&mut self) -> io::Result<Option<(FileName, FileReader<R>)>> {
         let mut decoder = self.0.borrow_mut();
-        if decoder.next.is_none() && decoder.has_bytes()? {
-            return Err(malformed("bytes came before a file"));
-        }
+        decoder.pass_over()?;
+        decoder.begun = true;
         let name = decoder.next.take();
         Ok(name.map(|name| (name, FileReader(Rc::clone(&self.0)))))
     }
 }
 
 impl<R: Read> FrameDecoder<R> {
+    /// Passes over what is left of the current file.
+    fn pass_over(&mut self) -> io::Result<()> {
+        loop {
+            match self.has_bytes() {
+                Ok(false) => return Ok(()),
+                Ok(true) if !self.begun => return Err(malformed("bytes came before a file")),
+                Ok(true) => {
+                    let mut rest = self.body.by_ref().take(self.left);
+                    if io::copy(&mut rest, &mut io::sink())? < self.left {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    self.left = 0;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Other && !self.stopped => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Reads frame headers until bytes of the current file follow.
     fn has_bytes(&mut self) -> io::Result<bool> {
         while self.left == 0 && self.next.is_none() {
@@ -92,6 +118,7 @@ impl<R: Read> FrameDecoder<R> {
             match serde_json::from_slice(&line).map_err(|_| malformed("a frame is malformed"))? {
                 UploadFrame::File(name) => self.next = Some(name),
                 UploadFrame::Bytes(bytes) => self.left = bytes,
+                UploadFrame::Broken(why) => return Err(io::Error::other(why)),
                 UploadFrame::Stop(_) => self.stopped = true,
             }
         }
@@ -135,6 +162,7 @@ mod tests {
         UploadFrame::File(FileName {
             name: name.to_owned(),
             file_name: None,
+            inside: None,
             format: None,
         })
     }
@@ -170,6 +198,31 @@ mod tests {
             seen,
             expected.map(|(name, content)| (name.to_owned(), content.to_owned()))
         );
+    }
+
+    #[test]
+    fn a_file_that_breaks_does_not_take_the_next_along() {
+        let broken = UploadFrame::Broken("it is damaged".to_owned());
+        let body = encode(&[
+            (file("a"), ""),
+            (UploadFrame::Bytes(1), "x"),
+            (broken.clone(), ""),
+            (UploadFrame::Bytes(1), "y"),
+            (file("unread"), ""),
+            (UploadFrame::Bytes(2), "no"),
+            (broken, ""),
+            (file("b"), ""),
+            (UploadFrame::Bytes(1), "z"),
+        ]);
+        let mut files = UploadedFiles::new(body.as_slice());
+        let (_, mut content) = files.next().unwrap().unwrap();
+        let error = content.read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "it is damaged");
+        assert_eq!(files.next().unwrap().unwrap().0.name, "unread");
+        let (name, mut content) = files.next().unwrap().unwrap();
+        let mut text = String::new();
+        content.read_to_string(&mut text).unwrap();
+        assert_eq!((name.name.as_str(), text.as_str()), ("b", "z"));
     }
 
     #[test]

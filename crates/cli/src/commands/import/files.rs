@@ -7,53 +7,120 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::IntoIter;
 
-use ingest::{Export, Format, ImportError, Input};
+use ingest::container::{self, Limits, Member};
+use ingest::{Export, FileContents, Format, ImportError, Input};
 use rest::owner::{FileName, ImportFiles};
 
+use super::survey::Survey;
 use crate::failure::{CommandResult, Failure};
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct ImportFile {
     path: PathBuf,
+    /// Where it stands, if in a folder or an archive.
+    member: Option<Member>,
     /// Its size, unknown for a pipe.
     pub(super) length: Option<u64>,
     /// What it holds; unknown for a pipe, of which bytes that were read would be gone.
     format: Option<Format>,
+    /// Its place among the files of the same export.
+    pub(super) rank: u8,
 }
 
 impl ImportFile {
-    /// Looks at a file. A folder, and a file of unknown format, is refused before a connection is chosen.
-    pub(super) fn inspect(path: &Path) -> CommandResult<Self> {
+    /// Looks at a path: at a file, or at everything in a folder or an archive. A file of unknown format is refused before a
+    /// connection is chosen; what a container holds beside known files is noted in the survey.
+    pub(super) fn inspect(
+        path: &Path,
+        takes_lines: bool,
+        survey: &mut Survey,
+    ) -> CommandResult<Vec<Self>> {
         let mut file = Self {
             path: path.to_owned(),
+            member: None,
             length: None,
             format: None,
+            rank: 0,
         };
         if file.is_stdin() {
-            return Ok(file);
+            return Ok(vec![file]);
         }
         let metadata = std::fs::metadata(path).map_err(Failure::file_error(path))?;
-        if metadata.is_dir() {
-            let message = format!("{}: it is a folder", path.display());
-            return Err(Failure::new(message).hint("name the files inside it"));
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Ok(vec![file]);
         }
-        if metadata.is_file() {
-            let to_failure = |error: ImportError| Failure::new(error.to_string());
-            let name = file.name();
-            let unreadable = |error: io::Error| {
-                Failure::new(format!("{}: it cannot be read: {error}", name.name))
-            };
-            let content = File::open(path).map_err(unreadable)?;
-            let file_name = name.file_name.as_deref().unwrap_or_default();
-            let input = Input::from_file(&name.name, file_name, content).map_err(to_failure)?;
-            file.format = Some(input.format().map_err(to_failure)?);
-            file.length = Some(metadata.len());
+        let shown = path.display().to_string();
+        let unreadable =
+            |error: io::Error| Failure::new(format!("{shown}: it cannot be read: {error}"));
+        if let Some(contents) = container::walk(path, Limits::default()).map_err(unreadable)? {
+            survey.skipped.extend(contents.skipped);
+            survey.is_needed = true;
+            let members = contents.members.into_iter();
+            let files = members.filter_map(|member| Self::from_member(member, takes_lines, survey));
+            return Ok(files.collect());
         }
-        Ok(file)
+        let content = File::open(path).map_err(unreadable)?;
+        let input = Input::from_file(&shown, &last_part(path), content)
+            .map_err(|error| to_failure(&error))?;
+        file.format = Some(input.format().map_err(|error| to_failure(&error))?);
+        file.length = Some(metadata.len());
+        Ok(vec![file])
+    }
+
+    /// A member that is known. Lines and tables are taken where it was said what they hold.
+    fn from_member(member: Member, takes_lines: bool, survey: &mut Survey) -> Option<Self> {
+        let path = PathBuf::from(member.path());
+        if Survey::is_media(member.path()) {
+            survey.leave(member.path(), "pictures, sounds and films");
+            return None;
+        }
+        let opened = member.open().ok();
+        let input =
+            opened.map(|content| Input::from_file(member.path(), &last_part(&path), content));
+        let Some(Ok(input)) = input else {
+            survey.broken(member.path());
+            return None;
+        };
+        match input.contents() {
+            FileContents::Format {
+                format: Format::Jsonl | Format::Csv,
+                ..
+            } if !takes_lines => {
+                if member.path().to_ascii_lowercase().ends_with(".json") {
+                    survey.unknown(member.path());
+                } else {
+                    survey.leave(
+                        member.path(),
+                        "tables and JSON lines, which are imported by themselves",
+                    );
+                }
+                None
+            }
+            FileContents::Format { format, rank } => Some(Self {
+                path,
+                length: Some(member.size()),
+                member: Some(member),
+                format: Some(*format),
+                rank: *rank,
+            }),
+            FileContents::Left(why) => {
+                survey.leave(member.path(), why);
+                None
+            }
+            FileContents::Unknown(_) => {
+                survey.unknown(member.path());
+                None
+            }
+        }
     }
 
     fn is_stdin(&self) -> bool {
         self.path.as_os_str() == "-"
+    }
+
+    /// Whether it stands in a folder or an archive, where one that is broken does not stop the others.
+    pub(super) fn is_member(&self) -> bool {
+        self.member.is_some()
     }
 
     pub(super) fn export(&self) -> Option<Export> {
@@ -63,36 +130,46 @@ impl ImportFile {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(super) fn name(&self) -> FileName {
         if self.is_stdin() {
             return FileName {
                 name: "stdin".to_owned(),
                 file_name: None,
+                inside: None,
                 format: None,
             };
         }
-        let last = self.path.file_name().unwrap_or_default().to_string_lossy();
         FileName {
             name: self.path.display().to_string(),
-            file_name: Some(last.into_owned()),
+            file_name: Some(last_part(&self.path)),
+            inside: self
+                .member
+                .as_ref()
+                .map(|member| member.inside().to_owned()),
             format: self.format.map(|format| format.as_str().to_owned()),
         }
     }
 
-    pub(super) fn open(&self) -> CommandResult<Box<dyn Read + Send>> {
-        if self.is_stdin() {
-            return Ok(Box::new(io::stdin()));
+    pub(super) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        match &self.member {
+            Some(member) => member.open(),
+            None if self.is_stdin() => Ok(Box::new(io::stdin())),
+            None => Ok(Box::new(File::open(&self.path)?)),
         }
-        let file = File::open(&self.path).map_err(|error| {
-            let name = self.path.display();
-            Failure::new(format!("{name}: it cannot be read: {error}"))
-        })?;
-        Ok(Box::new(file))
     }
+
+    pub(super) fn unreadable(&self, error: &io::Error) -> Failure {
+        Failure::new(format!("{}: it cannot be read: {error}", self.name().name))
+    }
+}
+
+fn to_failure(error: &ImportError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn last_part(path: &Path) -> String {
+    let last = path.file_name().unwrap_or_default();
+    last.to_string_lossy().into_owned()
 }
 
 /// What ends an import early: a signal, or a file that could not be read any more.
@@ -116,6 +193,13 @@ impl Interruption {
     pub(super) fn fail(&self, failure: Failure) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         self.stop();
+    }
+
+    /// Ends the import because a file cannot be read, unless others can still be.
+    fn fail_by(&self, file: &ImportFile, error: &io::Error) {
+        if !file.is_member() {
+            self.fail(file.unreadable(error));
+        }
     }
 
     /// Why not everything was read, if that was the reason.
@@ -144,22 +228,21 @@ impl ImportFiles for LocalFiles {
         let Some(file) = self.files.next() else {
             return Ok(None);
         };
-        let content = file.open().map_err(|failure| {
-            self.interruption.fail(failure);
-            stopped()
-        })?;
+        let name = file.name();
         let reader = StoppableReader {
-            name: file.path.display().to_string(),
-            content,
+            content: file
+                .open()
+                .inspect_err(|error| self.interruption.fail_by(&file, error)),
             interruption: self.interruption.clone(),
+            file,
         };
-        Ok(Some((file.name(), Box::new(reader))))
+        Ok(Some((name, Box::new(reader))))
     }
 }
 
 struct StoppableReader {
-    name: String,
-    content: Box<dyn Read + Send>,
+    file: ImportFile,
+    content: io::Result<Box<dyn Read + Send>>,
     interruption: Interruption,
 }
 
@@ -168,12 +251,14 @@ impl Read for StoppableReader {
         if self.interruption.is_stopped() {
             return Err(stopped());
         }
-        self.content.read(buffer).inspect_err(|error| {
-            if error.kind() != io::ErrorKind::Interrupted {
-                let message = format!("{}: it cannot be read: {error}", self.name);
-                self.interruption.fail(Failure::new(message));
-            }
-        })
+        match &mut self.content {
+            Ok(content) => content.read(buffer).inspect_err(|error| {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    self.interruption.fail_by(&self.file, error);
+                }
+            }),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Known exports: which one the files are, and the connection they go to, which is added if there is none.
+//! Known exports: which of them the files are, and the connections they go to, which are added if there are none.
 
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey};
@@ -13,26 +13,42 @@ use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::owner::{OwnerClient, RequestPath};
 
-/// The export that the files are. None if they are none: then they say themselves what they hold.
-pub(super) fn common_export(files: &[ImportFile]) -> CommandResult<Option<Export>> {
-    let Some(first) = files.first() else {
-        return Ok(None);
-    };
-    match files.iter().find(|file| file.export() != first.export()) {
-        None => Ok(first.export()),
-        Some(other) => Err(Failure::new(format!(
-            "{} is {} and {} is {}",
-            first.path().display(),
-            title(first.export()),
-            other.path().display(),
-            title(other.export())
-        ))
-        .hint("import each kind with a command of its own")),
-    }
+/// Files of one kind, which go into one connection together.
+pub(super) struct Group {
+    /// None if they are no known export: then they say themselves what they hold.
+    pub(super) export: Option<Export>,
+    pub(super) files: Vec<ImportFile>,
 }
 
-fn title(export: Option<Export>) -> &'static str {
-    export.map_or("no export that is recognised", Export::title)
+/// Sorts files by what they are. Within a kind, those that others refer to come first. What is no export goes where the
+/// command says, so nothing else may stand beside it.
+pub(super) fn grouped(files: Vec<ImportFile>) -> CommandResult<Vec<Group>> {
+    let known = files.iter().find(|file| file.export().is_some());
+    let other = files.iter().find(|file| file.export().is_none());
+    if let (Some(known), Some(other)) = (known, other) {
+        let message = format!(
+            "{} is {} and {} is no export that is recognised",
+            known.name().name,
+            known.export().map(Export::title).unwrap_or_default(),
+            other.name().name
+        );
+        return Err(Failure::new(message).hint("import each kind with a command of its own"));
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for file in files {
+        let export = file.export();
+        match groups.iter_mut().find(|group| group.export == export) {
+            Some(group) => group.files.push(file),
+            None => groups.push(Group {
+                export,
+                files: vec![file],
+            }),
+        }
+    }
+    for group in &mut groups {
+        group.files.sort_by_key(|file| file.rank);
+    }
+    Ok(groups)
 }
 
 /// What is needed to find the connection of an export.

@@ -10,7 +10,7 @@ use rest::owner::UploadFrame;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 
 use super::files::{ImportFile, Interruption};
-use crate::failure::{CommandResult, Failure};
+use crate::failure::CommandResult;
 
 /// Bytes of a file sent at once.
 const PART_BYTES: usize = 256 * 1024;
@@ -62,16 +62,18 @@ impl Stream for UploadBody {
 
 fn send_all(files: &[ImportFile], parts: &Sender<Bytes>) -> CommandResult {
     for file in files {
-        let (name, content) = (file.name(), file.open()?);
-        let shown = name.name.clone();
-        if parts
-            .blocking_send(UploadFrame::File(name).to_line().into())
-            .is_err()
-        {
+        let name = UploadFrame::File(file.name());
+        if parts.blocking_send(name.to_line().into()).is_err() {
             return Ok(());
         }
-        send(content, parts)
-            .map_err(|error| Failure::new(format!("{shown}: it cannot be read: {error}")))?;
+        match file.open().and_then(|content| send(content, parts)) {
+            Err(error) if file.is_member() => {
+                let broken = UploadFrame::Broken(error.to_string());
+                // If the receiver is gone, the next file finds out.
+                let _ = parts.blocking_send(broken.to_line().into());
+            }
+            sent => sent.map_err(|error| file.unreadable(&error))?,
+        }
     }
     Ok(())
 }

@@ -375,7 +375,13 @@ pub(super) fn named_by_path(path: &str) -> Option<Name> {
     let file = file.trim_end_matches(".gz").trim_end_matches(".txt");
     let (name, by) = match named_by_app(file) {
         Some(chat) => (chat, By::App),
-        None if file.starts_with("_chat") => (named_by_app(parts.next()?)?, By::App),
+        None if file.starts_with("_chat") => {
+            let folder = parts.next()?;
+            (
+                named_by_app(folder.strip_suffix(".zip").unwrap_or(folder))?,
+                By::App,
+            )
+        }
         None => (file, By::Somebody),
     };
     let name: String = name.chars().filter(|c| !c.is_control()).collect();

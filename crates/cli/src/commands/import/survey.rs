@@ -1,0 +1,154 @@
+//! What folders and archives hold beside the files that are imported: known and left, unknown, or not to be read.
+
+use std::collections::BTreeMap;
+
+use indicatif::HumanCount;
+use ingest::container::{SkipReason, Skipped};
+use serde::Serialize;
+
+use crate::output::{Output, counted, visible};
+
+/// How many names are shown of each kind.
+const SHOWN: usize = 5;
+/// How many names are kept.
+const KEPT: usize = 100;
+
+/// Endings of files that hold no text. They belong to messages and posts, which name them.
+const MEDIA: [&str; 24] = [
+    ".jpg", ".jpeg", ".png", ".gif", ".webp", ".heic", ".bmp", ".tiff", ".svg", ".mp4", ".mov",
+    ".avi", ".mkv", ".webm", ".3gp", ".mp3", ".m4a", ".aac", ".ogg", ".opus", ".oga", ".wav",
+    ".flac", ".tgs",
+];
+
+#[derive(Default)]
+pub(super) struct Survey {
+    /// Whether any folder or archive was looked at.
+    pub(super) is_needed: bool,
+    pub(super) skipped: Vec<Skipped>,
+    left: BTreeMap<&'static str, Named>,
+    unknown: Named,
+}
+
+/// How many files, and the first of them.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Named {
+    count: u64,
+    files: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SurveyReport {
+    taken: u64,
+    left: Vec<Left>,
+    unknown: Named,
+    skipped: Vec<Left>,
+}
+
+#[derive(Serialize)]
+struct Left {
+    why: String,
+    #[serde(flatten)]
+    named: Named,
+}
+
+impl Named {
+    fn add(&mut self, path: &str) {
+        self.count += 1;
+        if self.files.len() < KEPT {
+            self.files.push(path.to_owned());
+        }
+    }
+}
+
+impl Survey {
+    pub(super) fn is_media(path: &str) -> bool {
+        let lower = path.to_ascii_lowercase();
+        MEDIA.iter().any(|ending| lower.ends_with(ending))
+    }
+
+    pub(super) fn leave(&mut self, path: &str, why: &'static str) {
+        self.left.entry(why).or_default().add(path);
+    }
+
+    pub(super) fn unknown(&mut self, path: &str) {
+        self.unknown.add(path);
+    }
+
+    pub(super) fn broken(&mut self, path: &str) {
+        self.skipped.push(Skipped {
+            path: path.to_owned(),
+            why: SkipReason::Broken,
+        });
+    }
+
+    /// Whether a file was not read that should have been.
+    pub(super) fn has_damage(&self) -> bool {
+        let harmless = [SkipReason::Hidden, SkipReason::Link];
+        self.skipped
+            .iter()
+            .any(|skipped| !harmless.contains(&skipped.why))
+    }
+
+    pub(super) fn report(&self, taken: usize) -> SurveyReport {
+        let mut skipped: BTreeMap<String, Named> = BTreeMap::new();
+        let mut left = self.left.clone();
+        for one in &self.skipped {
+            if one.why == SkipReason::Hidden {
+                let hidden = "names that begin with a dot, or belong to the system";
+                left.entry(hidden).or_default().add(&one.path);
+                continue;
+            }
+            skipped
+                .entry(one.why.to_string())
+                .or_default()
+                .add(&one.path);
+        }
+        let listed = |(why, named): (String, Named)| Left { why, named };
+        let left = left.into_iter();
+        SurveyReport {
+            taken: taken as u64,
+            left: left
+                .map(|(why, named)| listed((why.to_owned(), named)))
+                .collect(),
+            unknown: self.unknown.clone(),
+            skipped: skipped.into_iter().map(listed).collect(),
+        }
+    }
+}
+
+impl SurveyReport {
+    pub(super) fn print(&self, output: Output) {
+        let of_left: u64 = self.left.iter().map(|left| left.named.count).sum();
+        output.note(&format!(
+            "Files: {} taken, {} known and left, {} unknown.",
+            HumanCount(self.taken),
+            HumanCount(of_left),
+            HumanCount(self.unknown.count)
+        ));
+        for left in &self.left {
+            let files = counted(left.named.count, "file", "files");
+            output.note(&format!("  left: {files}: {}", left.why));
+        }
+        for line in self.unknown.lines() {
+            output.note(&format!("  unknown: {line}"));
+        }
+        for skipped in &self.skipped {
+            for line in skipped.named.lines() {
+                output.problem(&format!("  not read: {line}: {}", skipped.why));
+            }
+        }
+    }
+}
+
+impl Named {
+    /// The first files, and how many more.
+    fn lines(&self) -> Vec<String> {
+        let shown = self.files.iter().take(SHOWN);
+        let mut lines: Vec<String> = shown.map(|file| visible(file)).collect();
+        let more = self.count - lines.len() as u64;
+        if more > 0 {
+            lines.push(format!("{} more", HumanCount(more)));
+        }
+        lines
+    }
+}

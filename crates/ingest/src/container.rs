@@ -1,0 +1,380 @@
+//! Folders and archives: a walk lists the files inside, each of which is opened and read in place. Nothing is ever unpacked
+//! to disk, so no name inside an archive can lead anywhere. What cannot or must not be read is listed with the reason, and
+//! the walk goes on.
+
+mod bytes;
+mod tape;
+mod zip;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::bytes::Bytes;
+use self::tape::{Packing, Tape};
+use self::zip::ZipPart;
+
+/// Endings of archives inside folders and archives. An office document is a zip too, and is not taken apart.
+const ARCHIVE_ENDINGS: [&str; 6] = [".zip", ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"];
+
+/// How much is read of a container, so that a hostile one costs little.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub members: usize,
+    /// Of one member, unpacked.
+    pub member_bytes: u64,
+    /// Of all members together, unpacked.
+    pub total_bytes: u64,
+    /// How many times larger than packed a member may be, if it is larger than `ratio_from`.
+    pub ratio: u64,
+    pub ratio_from: u64,
+    /// Of all compressed archives inside archives: they are held in memory, because they cannot be read in place.
+    pub nested_bytes: u64,
+    /// Folders inside folders.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            members: 200_000,
+            member_bytes: 256 << 30,
+            total_bytes: 1 << 40,
+            ratio: 500,
+            ratio_from: 64 << 20,
+            nested_bytes: 64 << 20,
+            depth: 32,
+        }
+    }
+}
+
+/// A file inside a folder or an archive.
+#[derive(Clone)]
+pub struct Member {
+    path: String,
+    inside: String,
+    size: u64,
+    content: Content,
+}
+
+#[derive(Clone)]
+enum Content {
+    File(PathBuf),
+    Zip(ZipPart),
+    Tape {
+        tape: Arc<Tape>,
+        /// Where it begins in the unpacked tape.
+        at: u64,
+    },
+}
+
+/// A file inside a container that is not read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    pub path: String,
+    pub why: SkipReason,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SkipReason {
+    UnsafeName,
+    Link,
+    Duplicate,
+    Encrypted,
+    UnknownMethod,
+    Overlap,
+    TooLarge,
+    TooMany,
+    TooDeep,
+    NestedTwice,
+    NestedTooLarge,
+    Broken,
+    Hidden,
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::UnsafeName => "the name leads outside the archive",
+            Self::Link => "it is a link",
+            Self::Duplicate => "a file of that name stands before it in the archive",
+            Self::Encrypted => "it is encrypted",
+            Self::UnknownMethod => "it is compressed in a way that is not read here",
+            Self::Overlap => "it shares bytes with another file of the archive",
+            Self::TooLarge => "it, or all files together, would be larger than is read",
+            Self::TooMany => "there are more files than are read",
+            Self::TooDeep => "the folder is too deep inside others",
+            Self::NestedTwice => "the archive is inside an archive that is inside another",
+            Self::NestedTooLarge => {
+                "the archive is inside another and too large for that; unpack the outer one and name this one"
+            }
+            Self::Broken => "it is damaged",
+            Self::Hidden => "the name begins with a dot, or belongs to the system",
+        })
+    }
+}
+
+/// What a folder or an archive holds.
+#[derive(Default)]
+pub struct Contents {
+    pub members: Vec<Member>,
+    pub skipped: Vec<Skipped>,
+}
+
+impl Member {
+    /// Where it stands, with the folder or archive.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Where it stands inside, from the folder or archive on. It does not depend on where that stands, nor on whether a folder
+    /// was packed.
+    pub fn inside(&self) -> &str {
+        &self.inside
+    }
+
+    /// Its size, unpacked, as the container says.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        match &self.content {
+            Content::File(path) => Ok(Box::new(File::open(path)?)),
+            Content::Zip(part) => part.open(),
+            Content::Tape { tape, at } => Ok(Box::new(Tape::open(tape, *at, self.size)?)),
+        }
+    }
+
+    /// Its bytes where they can be read at any place without unpacking them.
+    fn bytes(&self) -> Option<Bytes> {
+        match &self.content {
+            Content::File(path) => Bytes::open(path).ok(),
+            Content::Zip(part) => part.stored(),
+            Content::Tape { tape, at } => tape.plain(*at, self.size),
+        }
+    }
+}
+
+/// Lists what a folder or an archive holds; `None` if the path is neither.
+pub fn walk(path: &Path, limits: Limits) -> io::Result<Option<Contents>> {
+    let shown = path.display().to_string();
+    let mut walk = Walk {
+        limits,
+        contents: Contents::default(),
+        seen: HashSet::new(),
+        total: 0,
+        nested: 0,
+    };
+    if fs::metadata(path)?.is_dir() {
+        let whole = fs::canonicalize(path)?;
+        let name = whole.file_name().unwrap_or_default().to_string_lossy();
+        walk.folder(path, &Place::new(shown.trim_end_matches('/'), &name), 0);
+        return Ok(Some(walk.contents));
+    }
+    let is_archive = walk.archive(&Bytes::open(path)?, &shown, 0)?;
+    Ok(is_archive.then_some(walk.contents))
+}
+
+struct Walk {
+    limits: Limits,
+    contents: Contents,
+    seen: HashSet<String>,
+    total: u64,
+    /// Bytes of archives that are held in memory.
+    nested: u64,
+}
+
+impl Walk {
+    fn skip(&mut self, path: String, why: SkipReason) {
+        if self.contents.skipped.len() < self.limits.members {
+            self.contents.skipped.push(Skipped { path, why });
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, place: &Place, depth: usize) {
+        if depth > self.limits.depth {
+            return self.skip(place.shown.clone(), SkipReason::TooDeep);
+        }
+        let Ok(entries) = fs::read_dir(folder) else {
+            return self.skip(place.shown.clone(), SkipReason::Broken);
+        };
+        let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = place.join(&name);
+            match entry.file_type() {
+                _ if is_hidden(&name) => self.skip(place.shown, SkipReason::Hidden),
+                Ok(kind) if kind.is_dir() => self.folder(&entry.path(), &place, depth + 1),
+                Ok(kind) if kind.is_file() => {
+                    let size = entry.metadata().map_or(0, |metadata| metadata.len());
+                    let content = Content::File(entry.path());
+                    self.offer(place.member(size, content), 0);
+                }
+                _ => self.skip(place.shown, SkipReason::Link),
+            }
+        }
+    }
+
+    /// Takes a member, or the members of it if it is an archive. `nesting` says inside how many archives it stands.
+    fn offer(&mut self, member: Member, nesting: usize) {
+        let path = member.path.clone();
+        self.total = self.total.saturating_add(member.size);
+        if member.size > self.limits.member_bytes || self.total > self.limits.total_bytes {
+            return self.skip(path, SkipReason::TooLarge);
+        }
+        let lower = path.to_ascii_lowercase();
+        if ARCHIVE_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
+            return self.offer_archive(member, nesting);
+        }
+        if self.contents.members.len() >= self.limits.members {
+            return self.skip(path, SkipReason::TooMany);
+        }
+        self.contents.members.push(member);
+    }
+
+    fn offer_archive(&mut self, member: Member, nesting: usize) {
+        let path = member.path.clone();
+        if nesting > 1 {
+            return self.skip(path, SkipReason::NestedTwice);
+        }
+        let bytes = match member.bytes() {
+            Some(bytes) => bytes,
+            None if member.size + self.nested > self.limits.nested_bytes => {
+                return self.skip(path, SkipReason::NestedTooLarge);
+            }
+            None => {
+                let mut held = Vec::new();
+                let room = self.limits.nested_bytes;
+                let read = member
+                    .open()
+                    .and_then(|file| file.take(room).read_to_end(&mut held));
+                if read.is_err() {
+                    return self.skip(path, SkipReason::Broken);
+                }
+                self.nested += held.len() as u64;
+                Bytes::from(held)
+            }
+        };
+        match self.archive(&bytes, &path, nesting) {
+            Ok(true) => {}
+            // Something else under the name of an archive.
+            Ok(false) => self.contents.members.push(member),
+            Err(_) => self.skip(path, SkipReason::Broken),
+        }
+    }
+
+    /// Lists an archive. Says no if the bytes are none.
+    fn archive(&mut self, bytes: &Bytes, shown: &str, nesting: usize) -> io::Result<bool> {
+        if zip::is_zip(bytes)? {
+            let entries = zip::list(bytes, &self.limits)?;
+            let place = Place::in_archive(shown, entries.iter().map(|entry| entry.name.as_str()));
+            for entry in entries {
+                let content = |part: ZipPart| (part.size(), Content::Zip(part));
+                self.listed(&place, &entry.name, entry.part.map(content), nesting);
+            }
+            return Ok(true);
+        }
+        let Some(packing) = Packing::detect(bytes)? else {
+            return Ok(false);
+        };
+        let tape = Arc::new(Tape::new(bytes.clone(), packing));
+        let entries = tape.list(&self.limits)?;
+        let place = Place::in_archive(shown, entries.iter().map(|entry| entry.name.as_str()));
+        for entry in entries {
+            let content = |(at, size)| {
+                let tape = Arc::clone(&tape);
+                (size, Content::Tape { tape, at })
+            };
+            self.listed(&place, &entry.name, entry.place.map(content), nesting);
+        }
+        Ok(true)
+    }
+
+    fn listed(
+        &mut self,
+        archive: &Place,
+        name: &str,
+        found: Result<(u64, Content), SkipReason>,
+        nesting: usize,
+    ) {
+        let name = name.replace('\\', "/");
+        let place = archive.join(&name);
+        let (path, hidden) = (place.shown.clone(), name.split('/').any(is_hidden));
+        match found {
+            Err(why) => self.skip(path, why),
+            Ok(_) if !is_safe(&name) => self.skip(path, SkipReason::UnsafeName),
+            Ok(_) if !self.seen.insert(path.clone()) => self.skip(path, SkipReason::Duplicate),
+            Ok(_) if hidden => self.skip(path, SkipReason::Hidden),
+            Ok((size, content)) => self.offer(place.member(size, content), nesting + 1),
+        }
+    }
+}
+
+/// Where something stands: as it is shown, and from its folder or archive on.
+#[derive(Debug, Clone)]
+struct Place {
+    shown: String,
+    inside: String,
+}
+
+impl Place {
+    fn new(shown: &str, inside: &str) -> Self {
+        Self {
+            shown: shown.to_owned(),
+            inside: inside.to_owned(),
+        }
+    }
+
+    /// The top of an archive, which counts as a folder of its name unless it holds one folder and nothing else.
+    fn in_archive<'n>(shown: &str, mut names: impl Iterator<Item = &'n str>) -> Self {
+        let top = |name: &'n str| name.split_once(['/', '\\']).map(|(top, _)| top);
+        let first = names.next().and_then(top);
+        if first.is_some() && names.all(|name| top(name) == first) {
+            return Self::new(shown, "");
+        }
+        let name = shown.rsplit('/').next().unwrap_or_default();
+        let name = name.split_once('.').map_or(name, |(stem, _)| stem);
+        Self::new(shown, name)
+    }
+
+    fn join(&self, name: &str) -> Self {
+        let inside = match self.inside.as_str() {
+            "" => name.to_owned(),
+            inside => format!("{inside}/{name}"),
+        };
+        Self {
+            shown: format!("{}/{name}", self.shown),
+            inside,
+        }
+    }
+
+    fn member(self, size: u64, content: Content) -> Member {
+        Member {
+            path: self.shown,
+            inside: self.inside,
+            size,
+            content,
+        }
+    }
+}
+
+/// Whether a name is of the system's or of a program's own files.
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') || matches!(name, "__MACOSX" | "Thumbs.db" | "desktop.ini")
+}
+
+/// Whether a name inside an archive stays inside.
+fn is_safe(name: &str) -> bool {
+    let is_drive = name.as_bytes().get(1) == Some(&b':');
+    let mut parts = name.split(['/', '\\']);
+    !name.is_empty()
+        && !name.starts_with(['/', '\\'])
+        && !is_drive
+        && !name.chars().any(char::is_control)
+        && parts.all(|part| part != "..")
+}

@@ -1,0 +1,118 @@
+//! Notes in Markdown, as Obsidian and Logseq keep them: a file per note, with properties before it, links to others in double
+//! brackets, and tags.
+
+mod note;
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use self::note::Note;
+use super::json_members::{some_list, some_text};
+use super::pieces::{Converter, Cut, Made, PieceImporter};
+use super::readable_key::readable_key;
+use crate::exports::{Candidate, Known, Verdict};
+use crate::rejection::{Rejection, RejectionCode};
+use crate::shape::{self, Shape, Stream};
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "markdown",
+    title: "notes in Markdown (md)",
+    connector_key: "notes",
+    declaration: || &DECLARATION,
+    origin: "Obsidian, Logseq and others: nothing to export; name the folder of the notes",
+    contents: "notes with their properties, links and tags",
+    recognise,
+    importer: |input, acceptor, _| {
+        let converter = Notes {
+            path: input.inside().to_owned(),
+        };
+        Box::new(PieceImporter::new(
+            input.into_reader(),
+            Cut::Whole,
+            acceptor,
+            converter,
+        ))
+    },
+};
+
+const SHAPE: Shape = Shape {
+    key: "notes",
+    name: "Notes",
+    streams: &[Stream {
+        name: "notes",
+        label: "Notes",
+        about: "Notes, one record per file.",
+        time: Some("created_at"),
+        fields: &[
+            shape::text("id"),
+            shape::text("title").role("title").searched(),
+            shape::text("path").searched(),
+            shape::text("folder").searched().grouped(),
+            shape::time("created_at").about("From the properties, or a day in the file's name."),
+            shape::time("updated_at"),
+            shape::texts("tags"),
+            shape::texts("links").about("Notes it links to."),
+            shape::texts("aliases"),
+            shape::text("text").role("body").searched(),
+            shape::object("properties"),
+        ],
+        children: &[],
+    }],
+};
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let ending = file.file_name().rsplit_once('.').map(|(_, ending)| ending);
+    let is_note = |ending: &str| {
+        ["md", "markdown"]
+            .iter()
+            .any(|md| ending.eq_ignore_ascii_case(md))
+    };
+    if !ending.is_some_and(is_note) {
+        return Verdict::Unlike;
+    }
+    if file.head.contains(&0) {
+        return Verdict::Misses("it holds bytes that no text has");
+    }
+    Verdict::Takes
+}
+
+struct Notes {
+    path: String,
+}
+
+impl Converter for Notes {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let text = std::str::from_utf8(piece).map_err(|error| {
+            let message = format!("it is not UTF-8 (at byte {})", error.valid_up_to());
+            Rejection::new(RejectionCode::InvalidUtf8, message)
+        })?;
+        let path = self.path.as_str();
+        let without_ending = path.rsplit_once('.').map_or(path, |(before, _)| before);
+        let (folder, name) = without_ending
+            .rsplit_once('/')
+            .map_or((None, without_ending), |(folder, name)| {
+                (Some(folder), name)
+            });
+        let note = Note::read(text, name);
+        made.add(
+            "notes",
+            json!({
+                "id": readable_key(without_ending),
+                "title": note.title,
+                "path": path,
+                "folder": folder,
+                "created_at": note.created_at,
+                "updated_at": note.updated_at,
+                "tags": some_list(note.tags),
+                "links": some_list(note.links),
+                "aliases": some_list(note.aliases),
+                "text": some_text(note.text),
+                "properties": (!note.properties.is_empty()).then_some(note.properties),
+            }),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! Every known export, by one set of rules: recognised wherever it stands, counted right, unchanged when it comes again, brought up
+//! to date by a newer one, and never a reason to panic.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod archives;
+mod memory;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use ingest::container::{Contents, Limits, Member, walk};
+use ingest::{BatchLimits, Companions, Export, FileContents, Format, Import, ImportReport, Input};
+use memory::{Memory, connection};
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// An export, as it lies in the folder `exports/` of its name, and what must come of it.
+#[derive(Debug, Deserialize)]
+struct Case {
+    export: String,
+    /// Records by stream.
+    records: BTreeMap<String, usize>,
+    #[serde(default)]
+    rejected: u64,
+    /// Files that belong to it and are left.
+    #[serde(default)]
+    left: usize,
+    /// Records with a value that they must have: stream, key, member, value.
+    told: Vec<(String, String, String, Value)>,
+    /// How many records the newer export, in `exports/newer/`, adds and updates.
+    newer: (u64, u64),
+    /// Whether the name helps to tell it.
+    #[serde(default)]
+    by_name: bool,
+}
+
+impl Case {
+    fn export(&self) -> Export {
+        Export::parse(&self.export).unwrap()
+    }
+
+    fn path(&self) -> PathBuf {
+        fixture(&self.export)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    serde_json::from_str(include_str!("exports/cases.json")).unwrap()
+}
+
+fn fixture(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/exports")
+        .join(folder)
+}
+
+/// The files of a fixture, with their paths inside it.
+fn files_of(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let root = fixture(folder);
+    let contents = walk(&root, Limits::default()).unwrap().unwrap();
+    let files = contents.members.iter();
+    files
+        .map(|member| {
+            let mut bytes = Vec::new();
+            member.open().unwrap().read_to_end(&mut bytes).unwrap();
+            let path = member.path().strip_prefix(&format!("{}/", root.display()));
+            (path.unwrap().to_owned(), bytes)
+        })
+        .collect()
+}
+
+fn input(member: &Member, bytes: Option<&[u8]>) -> Input {
+    let file_name = member.path().rsplit('/').next().unwrap();
+    let content: Box<dyn Read> = match bytes {
+        Some(bytes) => Box::new(Cursor::new(bytes.to_vec())),
+        None => member.open().unwrap(),
+    };
+    let input = Input::from_file(member.path(), file_name, content).unwrap();
+    input.standing_inside(Some(member.inside()))
+}
+
+/// What the members of a container are: those of the export, those left, and others.
+fn sorted(export: Export, contents: &Contents) -> (Vec<&Member>, usize, Vec<&str>) {
+    let (mut taken, mut left, mut others) = (Vec::new(), 0, Vec::new());
+    for member in &contents.members {
+        match input(member, None).contents() {
+            FileContents::Format {
+                format: Format::Export(found),
+                rank,
+            } if *found == export => {
+                taken.push((*rank, member));
+            }
+            FileContents::Left(_) => left += 1,
+            _ => others.push(member.path()),
+        }
+    }
+    taken.sort_by_key(|(rank, _)| *rank);
+    let taken = taken.into_iter().map(|(_, member)| member);
+    (taken.collect(), left, others)
+}
+
+fn import(store: &Memory, export: Export, files: &[&Member]) -> ImportReport {
+    let connection = connection();
+    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let companions = Companions::default();
+    let acceptor = store.acceptor();
+    for member in files {
+        let mut importer = export.importer(input(member, None), &acceptor, &companions);
+        import.run(importer.as_mut(), None, &mut |_| {}).unwrap();
+    }
+    import.into_report()
+}
+
+fn import_path(store: &Memory, case: &Case, path: &Path) -> ImportReport {
+    let contents = walk(path, Limits::default()).unwrap().unwrap();
+    assert!(contents.skipped.is_empty(), "{}", case.export);
+    let (files, left, others) = sorted(case.export(), &contents);
+    assert_eq!(left, case.left, "{}", case.export);
+    let harmless = [
+        "user.json",
+        "readme.txt",
+        "package.json",
+        "data.bin",
+        "diary.txt",
+    ];
+    for other in others {
+        assert!(
+            harmless.iter().any(|name| other.ends_with(name)),
+            "{}: {other}",
+            case.export
+        );
+    }
+    import(store, case.export(), &files)
+}
+
+fn counts(store: &Memory) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (stream, _) in store.records.borrow().keys() {
+        *counts.entry(stream.to_string()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn every_export_is_known_and_has_a_case() {
+    for export in Export::ALL {
+        assert!(
+            cases().iter().any(|case| case.export() == *export),
+            "{export:?}"
+        );
+        assert!(!export.origin().is_empty() && !export.contents().is_empty());
+    }
+}
+
+#[test]
+fn records_are_counted_right_and_say_what_the_export_says() {
+    for case in &cases() {
+        let store = Memory::with_export(case.export());
+        let report = import_path(&store, case, &case.path());
+        assert_eq!(
+            counts(&store),
+            case.records,
+            "{}: {:?}",
+            case.export,
+            report.rejections
+        );
+        assert_eq!(
+            report.rejected, case.rejected,
+            "{}: {:?}",
+            case.export, report.rejections
+        );
+        for (stream, key, member, value) in &case.told {
+            let body = store.body(stream, key);
+            let keys: Vec<_> = store
+                .records
+                .borrow()
+                .keys()
+                .map(|(_, key)| key.to_string())
+                .collect();
+            let body = body.unwrap_or_else(|| panic!("{}: no {key} in {keys:?}", case.export));
+            let record: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(record[member], *value, "{} {key}", case.export);
+        }
+        for key in store.records.borrow().keys().map(|(_, key)| key.as_str()) {
+            assert!(
+                key.chars().count() <= 64 || case.export() == Export::WHATSAPP,
+                "{key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_comes_of_archives_and_of_folders_of_other_things() {
+    for case in &cases() {
+        let plain = Memory::with_export(case.export());
+        import_path(&plain, case, &case.path());
+        let files = files_of(&case.export);
+        let named: Vec<(&str, &[u8])> = files
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
+            .collect();
+        let folder = TempDir::new().unwrap();
+        // The name of the folder is part of what notes are called.
+        let tape = archives::gzip(&archives::plain_tar(&named));
+        for (name, bytes) in [("zip", archives::zip(&named)), ("tgz", tape)] {
+            let path = folder.path().join(format!("{}.{name}", case.export));
+            fs::write(&path, bytes).unwrap();
+            let store = Memory::with_export(case.export());
+            import_path(&store, case, &path);
+            assert_eq!(
+                *store.records.borrow(),
+                *plain.records.borrow(),
+                "{} {name}",
+                case.export
+            );
+        }
+        let mixed = folder.path().join("mixed");
+        for (name, bytes) in named.iter().copied().chain([
+            ("readme.txt", b"Dear diary".as_slice()),
+            ("package.json", b"{\"name\": \"x\"}"),
+            ("data.bin", &[0, 159, 146, 150]),
+            ("diary.txt", b"[1] From: nobody"),
+        ]) {
+            let path = mixed.join(&case.export).join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let store = Memory::with_export(case.export());
+        import_path(&store, case, &mixed);
+        assert_eq!(counts(&store), case.records, "{}", case.export);
+    }
+}
+
+#[test]
+fn a_wrong_name_does_not_matter_where_the_content_tells() {
+    for case in cases().iter().filter(|case| !case.by_name) {
+        let contents = walk(&case.path(), Limits::default()).unwrap().unwrap();
+        let (files, ..) = sorted(case.export(), &contents);
+        assert!(!files.is_empty(), "{}", case.export);
+        for file in files {
+            for name in ["x", "download (1).csv", "data.jsonl"] {
+                let content = file.open().unwrap();
+                let input = Input::from_file(name, name, content).unwrap();
+                assert_eq!(
+                    input.format().unwrap(),
+                    Format::Export(case.export()),
+                    "{}",
+                    file.path()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_again_changes_nothing_and_a_newer_one_adds_and_updates() {
+    for case in &cases() {
+        let store = Memory::with_export(case.export());
+        import_path(&store, case, &case.path());
+        let before = store.records.borrow().clone();
+        let again = import_path(&store, case, &case.path());
+        assert_eq!((again.added, again.updated), (0, 0), "{}", case.export);
+        assert_eq!(before, *store.records.borrow());
+        let contents = walk(
+            &fixture(&format!("newer/{}", case.export)),
+            Limits::default(),
+        );
+        let contents = contents.unwrap().unwrap();
+        let (files, ..) = sorted(case.export(), &contents);
+        let newer = import(&store, case.export(), &files);
+        assert_eq!((newer.added, newer.updated), case.newer, "{}", case.export);
+    }
+}
+
+/// Imports whatever comes, and does not mind if it cannot be read.
+fn import_bytes(case: &Case, member: &Member, bytes: &[u8]) -> Memory {
+    let store = Memory::with_export(case.export());
+    let acceptor = store.acceptor();
+    let companions = Companions::default();
+    let connection = connection();
+    let mut import = Import::new(&store, &connection, BatchLimits::default());
+    let file_name = member.path().rsplit('/').next().unwrap();
+    let format = Format::Export(case.export());
+    let content = Cursor::new(bytes.to_vec());
+    if let Ok(input) = Input::of_format(member.path(), file_name, format, content) {
+        let mut importer = case.export().importer(input, &acceptor, &companions);
+        let _ = import.run(importer.as_mut(), None, &mut |_| {});
+    }
+    drop(acceptor);
+    store
+}
+
+#[test]
+fn an_export_that_is_cut_keeps_what_stands_before() {
+    for case in &cases() {
+        let contents = walk(&case.path(), Limits::default()).unwrap().unwrap();
+        for member in sorted(case.export(), &contents).0 {
+            let mut bytes = Vec::new();
+            member.open().unwrap().read_to_end(&mut bytes).unwrap();
+            let step = (bytes.len() / 40).max(1);
+            for cut in (0..bytes.len()).step_by(step) {
+                import_bytes(case, member, &bytes[..cut]);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_an_export_makes_a_recogniser_or_an_importer_panic(
+        case in any::<prop::sample::Index>(),
+        file in any::<prop::sample::Index>(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..10),
+    ) {
+        let all = cases();
+        let case = &all[case.index(all.len())];
+        let contents = walk(&case.path(), Limits::default()).unwrap().unwrap();
+        let (files, ..) = sorted(case.export(), &contents);
+        let member = files[file.index(files.len())];
+        let mut bytes = Vec::new();
+        member.open().unwrap().read_to_end(&mut bytes).unwrap();
+        for (at, byte, kind) in changes {
+            let at = at.index(bytes.len() + 1).min(bytes.len().saturating_sub(1));
+            match kind {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, byte),
+            }
+        }
+        let head = &bytes[..bytes.len().min(16 * 1024)];
+        Export::recognise(head, member.path());
+        Export::near_misses(head, member.path());
+        let store = import_bytes(case, member, &bytes);
+        for (_, (_, body)) in store.records.borrow().iter() {
+            prop_assert!(serde_json::from_str::<Value>(body).is_ok());
+        }
+    }
+}
