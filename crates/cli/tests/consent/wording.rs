@@ -1,4 +1,5 @@
-//! A grant is told the same everywhere: at the terminal, on the first page, on its own, and on the page where it is allowed.
+//! A grant is told the same everywhere: at the terminal, on the first page, among all grants, on its own page, and on the
+//! page where it is allowed.
 
 use serde_json::{Value, json};
 
@@ -144,16 +145,15 @@ fn every_place_that_shows_a_grant_shows_what_grant_show_does() {
     let server = Served::start(&home);
     let mut owner = Visitor::signed_in(&server.url, &server.link);
     let listed = home.run("grants").succeeds().stdout;
-    let first_page = seen(&owner.get("/").text);
+    let pages = ["/", "/grants"].map(|path| seen(&owner.get(path).text));
     let all = home.run("grants --json").succeeds().json();
     for id in &grants {
         let lines = shown(&home, id);
         told_briefly(&listed, &lines, "pdpp grant show ID");
-        told_briefly(
-            &first_page,
-            &lines,
-            &format!("<a href=\"/grants/{id}\">All that"),
-        );
+        for page in &pages {
+            let way = format!("<a href=\"/grants/{id}\">All that");
+            told_briefly(page, &lines, &way);
+        }
         let page = seen(&owner.get(&format!("/grants/{id}")).text);
         for line in &lines {
             assert!(page.contains(line), "{line} is not in {page}");

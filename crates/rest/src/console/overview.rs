@@ -8,13 +8,14 @@ use askama::Template;
 use axum::http::StatusCode;
 use contract::aggregate::Granularity;
 use contract::time::Instant;
+use grants::Overview;
 use grants::sign_in::has_password;
-use grants::{Overview, State};
 use jiff::civil::Date;
 
 use super::chart::Chart;
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
+use super::grant::GrantRow;
 use super::moment::{self, Moment};
 use super::sources::{Source, Sources};
 use super::time_counts::{Counts, Days, counts, timed_streams};
@@ -35,8 +36,6 @@ const SOON: Duration = Duration::from_hours(7 * 24);
 /// So many records within a day are unusually many for one client.
 const MANY_RECORDS: usize = 2_000;
 const CALLS: usize = 1_000;
-/// How many streams of a grant are named.
-const STREAMS: usize = 4;
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -75,14 +74,11 @@ struct Attention {
     link: &'static str,
 }
 
-/// A grant in one line.
+/// A grant: what it allows with every limit, and until when.
 struct ReaderRow {
-    id: String,
-    client: String,
-    what: String,
+    grant: GrantRow,
     until: Option<Moment>,
     used: Option<Moment>,
-    waiting: bool,
 }
 
 /// `GET /` for a browser.
@@ -96,17 +92,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let months = months(viewer.service.now());
     let counts = counts(&viewer, &streams, months, Granularity::Month).await?;
     let own = if viewer.is_owner() {
-        let names = sources
-            .0
-            .iter()
-            .map(|one| (one.id.clone(), one.name.clone()));
-        let names: BTreeMap<String, String> = names.collect();
-        Some(
-            blocking(Arc::clone(&viewer.service), move |service| {
-                own(service, &names)
-            })
-            .await?,
-        )
+        Some(blocking(Arc::clone(&viewer.service), own).await?)
     } else {
         None
     };
@@ -177,7 +163,7 @@ fn card(viewer: &Viewer, source: &Source) -> SourceCard {
     }
 }
 
-fn own(service: &Service, names: &BTreeMap<String, String>) -> Result<Own, Problem> {
+fn own(service: &Service) -> Result<Own, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::internal("the first page", error);
     flush_disclosures(service);
     let now = service.now();
@@ -195,7 +181,7 @@ fn own(service: &Service, names: &BTreeMap<String, String>) -> Result<Own, Probl
     attention.extend(read_much(&calls.map_err(|error| failed(&error))?, now));
     Ok(Own {
         attention,
-        readers: open.iter().map(|one| reader_row(one, names)).collect(),
+        readers: open.iter().map(|one| reader_row(one)).collect(),
         ended: ended.len(),
     })
 }
@@ -235,25 +221,12 @@ fn read_much(calls: &[store::grants::LoggedDisclosure], now: Instant) -> Vec<Att
     told.collect()
 }
 
-fn reader_row(grant: &Overview, names: &BTreeMap<String, String>) -> ReaderRow {
+fn reader_row(grant: &Overview) -> ReaderRow {
     let moment = |at: &Option<String>| at.as_deref().and_then(Moment::parse);
-    let stream = |row: &grants::IssuedStream| {
-        let connection = row.connection_id.as_str();
-        let name = names.get(connection).map_or(connection, String::as_str);
-        format!("{} of {}", label(row.stream.as_str()), name)
-    };
-    let mut what: Vec<String> = grant.streams.iter().take(STREAMS).map(stream).collect();
-    let more = grant.streams.len().saturating_sub(STREAMS);
-    if more > 0 {
-        what.push(format!("and {more} more"));
-    }
     ReaderRow {
-        id: grant.id.clone(),
-        client: client(grant),
-        what: what.join(", "),
         until: moment(&grant.expires_at),
         used: moment(&grant.last_used_at),
-        waiting: grant.state == State::Waiting,
+        grant: GrantRow::from_overview(grant),
     }
 }
 
