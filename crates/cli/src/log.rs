@@ -2,7 +2,9 @@
 
 use std::io;
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Writes events of this level and worse from now on.
 pub(crate) fn start(level: LevelFilter) {
@@ -14,7 +16,9 @@ pub(crate) fn start(level: LevelFilter) {
         // A log that cannot be written must not end the server.
         .log_internal_errors(false)
         .with_max_level(level)
-        .with_writer(io::stderr);
+        .with_writer(io::stderr)
+        .finish()
+        .with(filter_fn(rest::is_logged));
     // Fails only where a log was started before, and then that one goes on.
     let _ = log.try_init();
 }

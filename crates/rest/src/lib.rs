@@ -50,6 +50,7 @@ pub use auth::{AS_GRANT, MAX_BYTES, PREVIEW_AS_GRANT};
 pub use connections::Capacity;
 pub use index_updater::IndexUpdater;
 pub use oauth::{ClientDocuments, Fetched, Fetching};
+pub use observe::is_logged;
 pub use retention::enforce_retention;
 pub use router::{owner_router, router};
 pub use serve::{Listeners, serve, serve_on, serve_within};

@@ -24,6 +24,19 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest request id that is taken over from a request.
 const MAX_ID_BYTES: usize = 128;
 
+/// The crates whose events may be logged at any level: they name operations, never what was asked or found.
+const OWN_CRATES: [&str; 11] = [
+    "client", "contract", "demo", "grants", "ingest", "mcp", "meaning", "pdpp", "read", "rest",
+    "store",
+];
+
+/// Whether an event may stand in the log, at whatever level the log is kept. Libraries write whole requests into theirs, with
+/// questions and tokens; only their warnings and errors are taken.
+pub fn is_logged(event: &tracing::Metadata<'_>) -> bool {
+    let owner = event.target().split("::").next().unwrap_or_default();
+    *event.level() <= tracing::Level::WARN || OWN_CRATES.contains(&owner)
+}
+
 /// What a handler reports about a request.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestLabels {

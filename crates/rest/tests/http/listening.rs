@@ -19,8 +19,8 @@ impl Visit for Line {
 }
 
 impl Subscriber for Listening {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        rest::is_logged(metadata)
     }
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut line = Line("span".to_owned());
