@@ -117,10 +117,15 @@ impl Model {
                 let occurs = occurs as f64;
                 let damping = 1.2 * (0.25 + 0.75 * length as f64 / average);
                 let score = 2.2 * rarity * occurs / (occurs + damping);
-                *scores.entry(at).or_insert(0.0) += score;
+                let (best, sum) = scores.entry(at).or_insert((0.0_f64, 0.0));
+                (*best, *sum) = (best.max(score), *sum + score);
             }
         }
-        scores
+        // The best field, and half of what the other adds.
+        let together = scores
+            .into_iter()
+            .map(|(at, (best, sum))| (at, best + (sum - best) / 2.0));
+        together.collect()
     }
 }
 

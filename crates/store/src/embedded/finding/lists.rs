@@ -15,6 +15,7 @@ use super::dictionary::Entry;
 use super::phrase::Phrase;
 use super::prefix::starting;
 use super::question::{Alternative, Lookup, Question, What};
+use super::scores::FieldScores;
 use super::statistics::{Lengths, saturated};
 use super::{Factors, Gate, SearchedField};
 use crate::stop;
@@ -190,11 +191,11 @@ impl<'q> Looking<'q> {
                     beginning(looking.gate, field, start)
                 })?,
             };
-            clause
-                .short
-                .extend(joined(scored, |sum, score| sum + score));
+            let fields = joined(scored, FieldScores::and);
+            let fields = fields.map(|(document, fields)| (document, fields.together()));
+            clause.short.extend(fields);
         }
-        clause.short = joined(std::mem::take(&mut clause.short), f32::max);
+        clause.short = joined(std::mem::take(&mut clause.short), f32::max).collect();
         Ok(clause)
     }
 
@@ -265,17 +266,21 @@ impl<'q> Looking<'q> {
 }
 
 /// One score for each document, in the order of documents. Scores of one are joined in the order in which they come.
-fn joined(mut scored: Vec<(DocId, f32)>, join: fn(f32, f32) -> f32) -> Vec<(DocId, f32)> {
+fn joined<T: Copy + Default>(
+    mut scored: Vec<(DocId, f32)>,
+    join: fn(T, f32) -> T,
+) -> impl Iterator<Item = (DocId, T)> {
     // Stable, so that fields keep their order.
     scored.sort_by_key(|one| one.0);
-    scored.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 = join(kept.1, next.1);
+    let mut scored = scored.into_iter().peekable();
+    std::iter::from_fn(move || {
+        let (document, first) = scored.next()?;
+        let mut together = join(T::default(), first);
+        while let Some((_, score)) = scored.next_if(|next| next.0 == document) {
+            together = join(together, score);
         }
-        is_same
-    });
-    scored
+        Some((document, together))
+    })
 }
 
 /// The admitted documents of a phrase in a field.

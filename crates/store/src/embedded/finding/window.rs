@@ -7,7 +7,7 @@ use tantivy::DocId;
 use super::Gate;
 use super::lists::{ClauseLookup, List, SegmentLookups};
 use super::ranges::RANGE;
-use super::scores::{SIZE, Scores};
+use super::scores::{FieldScores, SIZE, Scores};
 use crate::stop;
 
 /// How many documents are looked at together.
@@ -53,8 +53,10 @@ impl<'l> OpenClause<'l> {
         for (factor, lists) in &mut self.long {
             let scores = lists
                 .iter_mut()
-                .filter_map(|list| list.score_of(gate, document));
-            best = best.max(scores.fold(0.0, |sum, score| sum + score * *factor));
+                .filter_map(|list| list.score_of(gate, document))
+                .map(|score| score * *factor);
+            let fields = scores.fold(FieldScores::default(), FieldScores::and);
+            best = best.max(fields.together());
         }
         best
     }
@@ -200,7 +202,8 @@ pub(super) fn windows(gate: &Gate<'_>) -> usize {
 
 /// What the documents of a window score. Empty between windows.
 pub(super) struct WindowScores {
-    way: Scores<f32>,
+    /// Of one way to write a word.
+    way: Scores<FieldScores>,
     clause: Scores<f32>,
     sums: Scores<f64>,
     masks: Vec<u64>,
@@ -294,11 +297,13 @@ impl<'g, 's> Window<'g, 's> {
             for list in lists {
                 list.read(gate, &self.parts, |document, score| {
                     if score > 0.0 {
-                        way.change(place(document), |sum| sum + score * factor);
+                        way.change(place(document), |fields| fields.and(score * factor));
                     }
                 });
             }
-            way.drain(|place, score| best.change(place, |known| known.max(score)));
+            way.drain(|place, fields| {
+                best.change(place, |known| known.max(fields.together()));
+            });
         }
         for part in &self.parts {
             clause.read_short(part, |document, score| {
