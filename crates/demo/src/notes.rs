@@ -88,8 +88,10 @@ fn write(
     (created, updated): (Moment, Moment),
 ) -> Result<(), DemoError> {
     let (folder, file) = path.split_once('/').unwrap_or(("", path));
+    // As importers do it: a key that can stand in a handle.
+    let key = path.replace('/', "-");
     let note = Note {
-        id: path,
+        id: &key,
         title: file.strip_suffix(".md").unwrap_or(file),
         folder,
         tags,
@@ -98,5 +100,5 @@ fn write(
         word_count: body.split_whitespace().count(),
         body,
     };
-    lines.add(STREAM, path, &updated.text(), &note)
+    lines.add(STREAM, &key, &updated.text(), &note)
 }

@@ -118,7 +118,7 @@ pub(crate) fn evidence_is_marked_and_stands_in_its_field(surface: Surface) {
 
 pub(crate) fn every_hit_names_its_source(surface: Surface) {
     // SE-12, SE-19, PA-01
-    let found = surface.found(&whole(), "bridge", plain().limit(100));
+    let found = surface.found(&whole(), "Bergen", plain().limit(100));
     let sources: BTreeSet<(&str, Option<&str>, Option<&str>)> = found
         .hits
         .iter()

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::world::{life, records, text};
 
 /// What the life hashes to on every machine. It changes with the life, and then docs/demo.md may have to change too.
-const DIGEST: &str = "dd9c01650539ac9de0f9099df8affa43b68d46b08c41e1c0894bb816bfa5f835";
+const DIGEST: &str = "af84b7a8f0d408afeccae48987382119f5a17bc65f84c593768200b13e2fd909";
 
 #[test]
 fn the_life_is_the_same_on_every_machine() {
@@ -51,8 +51,8 @@ fn every_stream_holds_as_much_as_it_should() {
         ("mail-private/messages", 2_006),
         ("mail-private/threads", 1_101),
         ("mail-work/attachments", 34),
-        ("mail-work/messages", 4_872),
-        ("mail-work/threads", 1_607),
+        ("mail-work/messages", 4_876),
+        ("mail-work/threads", 1_610),
         ("notes/notes", 430),
         ("shop-kueche/items", 290),
         ("shop-kueche/orders", 131),
@@ -185,16 +185,14 @@ fn the_life_has_what_makes_real_data_hard() {
         "القياسات",
         "Grüsse",
         "passerelle",
+        "soldaduras",
         "👩‍👩‍👧‍👦",
     ] {
         assert!(everywhere.contains(strange), "{strange}");
     }
-    let ids = private
-        .iter()
-        .chain(of("notes", "notes"))
-        .map(|one| text(one, "id"));
+    let ids = private.iter().map(|one| text(one, "id"));
     let odd: Vec<&str> = ids
         .filter(|id| id.contains('/') && id.contains(',') && id.contains(' '))
         .collect();
-    assert!(odd.len() > 10, "{odd:?}");
+    assert_eq!(odd.len(), 2, "{odd:?}");
 }
