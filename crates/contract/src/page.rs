@@ -115,6 +115,9 @@ pub struct Links {
     /// The next page: null on the last one, absent where there are no pages.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub next: Nullable<String>,
+    /// Where the owner looks at records, each below it at `/{connection_id}/{stream}/{record_key}`; only on pages that are
+    /// counted in bytes, whose hits have no address of their own.
+    pub records: Option<String>,
 }
 
 /// What to know about an answer. The default says: nothing was counted, nothing to warn of.

@@ -149,14 +149,24 @@ pub fn seal<T: Serialize>(
     payload: &T,
 ) -> Result<String, CursorError> {
     let message = serde_json::to_vec(payload).map_err(|_| CursorError::Payload)?;
+    seal_bytes(key, kind, binding, &message)
+}
+
+/// Seals a position that is written as bytes, for tokens that must be short.
+pub fn seal_bytes(
+    key: &SealingKey,
+    kind: TokenKind,
+    binding: &Binding<'_>,
+    message: &[u8],
+) -> Result<String, CursorError> {
     let bound = binding.bytes(kind);
-    let nonce = synthetic_nonce(&key.nonce_key, &bound, &message);
+    let nonce = synthetic_nonce(&key.nonce_key, &bound, message);
     let sealed = key
         .cipher
         .encrypt(
             &XNonce::from(nonce),
             Payload {
-                msg: &message,
+                msg: message,
                 aad: &bound,
             },
         )
@@ -172,6 +182,18 @@ pub fn open<T: DeserializeOwned>(
     binding: &Binding<'_>,
     token: &str,
 ) -> Result<T, CursorError> {
+    let message = open_bytes(key, kind, binding, token)?;
+    // Sealed by us but not readable: the token is from a version with another payload.
+    serde_json::from_slice(&message).map_err(|_| CursorError::Foreign)
+}
+
+/// Opens what [`seal_bytes`] sealed.
+pub fn open_bytes(
+    key: &SealingKey,
+    kind: TokenKind,
+    binding: &Binding<'_>,
+    token: &str,
+) -> Result<Vec<u8>, CursorError> {
     if token.len() > MAX_TOKEN_CHARS {
         return Err(CursorError::Malformed);
     }
@@ -182,8 +204,7 @@ pub fn open<T: DeserializeOwned>(
         .split_first_chunk::<NONCE_BYTES>()
         .ok_or(CursorError::Malformed)?;
     let bound = binding.bytes(kind);
-    let message = key
-        .cipher
+    key.cipher
         .decrypt(
             &XNonce::from(*nonce),
             Payload {
@@ -191,9 +212,7 @@ pub fn open<T: DeserializeOwned>(
                 aad: &bound,
             },
         )
-        .map_err(|_| CursorError::Foreign)?;
-    // Sealed by us but not readable: the token is from a version with another payload.
-    serde_json::from_slice(&message).map_err(|_| CursorError::Foreign)
+        .map_err(|_| CursorError::Foreign)
 }
 
 /// A short digest of some texts, the same in every version of this program: for what a token remembers inside.

@@ -4,9 +4,11 @@
 //! also when that server is another's, older, or wrong. So a question is the GET it stands for, and an answer is the
 //! status and the body as they came; reading them is the adapter's work.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::future::Future;
+use std::num::ParseIntError;
 use std::pin::Pin;
+use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -26,7 +28,38 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Get {
     segments: Vec<String>,
     params: Params,
-    max_bytes: Option<usize>,
+    max_bytes: Option<PageBytes>,
+}
+
+/// The bytes that the entries of a page may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageBytes {
+    /// All entries together.
+    pub all: usize,
+    /// What the caller adds to each entry, which counts as well.
+    pub beside_each: usize,
+    /// How often it repeats the handle of each entry, beside that.
+    pub handles: usize,
+}
+
+impl fmt::Display for PageBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.all, self.beside_each, self.handles)
+    }
+}
+
+impl FromStr for PageBytes {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut numbers = text.split(' ').map(str::parse);
+        let mut next = || numbers.next().unwrap_or(Ok(0));
+        Ok(Self {
+            all: next()?,
+            beside_each: next()?,
+            handles: next()?,
+        })
+    }
 }
 
 impl Get {
@@ -42,13 +75,13 @@ impl Get {
     /// Asks for a page whose entries take no more than this, as far as a server in this process can see to it. It is no
     /// parameter of the wire: another server is asked again with a smaller limit instead.
     #[must_use]
-    pub fn within_bytes(mut self, max_bytes: usize) -> Get {
+    pub fn within_bytes(mut self, max_bytes: PageBytes) -> Get {
         self.max_bytes = Some(max_bytes);
         self
     }
 
     /// The bound of [`Get::within_bytes`].
-    pub fn max_bytes(&self) -> Option<usize> {
+    pub fn max_bytes(&self) -> Option<PageBytes> {
         self.max_bytes
     }
 
@@ -77,11 +110,7 @@ impl Get {
 
     /// Path and query as they stand in a request line.
     pub fn target(&self) -> String {
-        let mut target = String::from("/v1");
-        for segment in &self.segments {
-            // Writing to a String cannot fail.
-            let _ = write!(target, "/{}", utf8_percent_encode(segment, ESCAPED));
-        }
+        let mut target = format!("/v1{}", path_of(&self.segments));
         for (place, (name, value)) in self.params.iter().enumerate() {
             let sign = if place == 0 { '?' } else { '&' };
             let (name, value) = (bracketed(name), utf8_percent_encode(value, ESCAPED));
@@ -89,6 +118,24 @@ impl Get {
         }
         target
     }
+}
+
+/// A path of these segments, each encoded and after a slash.
+pub fn path_of(segments: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        path.push('/');
+        path.push_str(&encoded(segment.as_ref()));
+    }
+    path
+}
+
+/// One segment of a path. A URL parser would resolve one of dots alone, so its dots are escaped too.
+pub fn encoded(segment: &str) -> String {
+    if segment.bytes().all(|byte| byte == b'.') {
+        return segment.replace('.', "%2E");
+    }
+    utf8_percent_encode(segment, ESCAPED).to_string()
 }
 
 /// A parameter name; the brackets of `filter[a]` stand for themselves, as every server reads them.

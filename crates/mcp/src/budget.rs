@@ -21,7 +21,7 @@ pub(crate) const RESULT: usize = 1_048_576;
 
 pub(crate) const EXCERPT: usize = 320;
 /// The excerpt of a hit in `results` and in the ladder; the whole of it stands in `data`.
-pub(crate) const HIT_PREVIEW: usize = 64;
+pub(crate) const HIT_PREVIEW: usize = 40;
 pub(crate) const TITLE: usize = 100;
 /// A label, stream or connector in text.
 pub(crate) const LABEL: usize = 80;

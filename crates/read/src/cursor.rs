@@ -61,10 +61,9 @@ struct ChangesToken {
     made: Fixed,
 }
 
-/// The kind of rank, then rank, row, generation, version, digest of what is searched, and when it was made.
-/// Without names, so that the token stays short.
-#[derive(Serialize, Deserialize)]
-struct SearchToken(SortKind, [Fixed; 6]);
+/// The token of a search as bytes, so that it is short: the kind of rank, then rank, row, generation, version, digest of
+/// what is searched, and when it was made.
+const SEARCH_NUMBERS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangesPosition {
@@ -160,34 +159,41 @@ impl Tokens<'_> {
     /// The next page of a search over these rows and fields.
     pub(crate) fn search(&self, at: SearchPosition, searched: u64) -> Result<String, CursorError> {
         let (kind, rank) = match at.rank {
-            Rank::Score(score) => (SortKind::Real, u64::from(score.to_bits())),
-            Rank::Time(Some(time)) => (SortKind::Integer, time.0.cast_unsigned()),
-            Rank::Time(None) => (SortKind::Missing, 0),
+            Rank::Score(score) => (0_u8, u64::from(score.to_bits())),
+            Rank::Time(Some(time)) => (1, time.0.cast_unsigned()),
+            Rank::Time(None) => (2, 0),
         };
         let made = self.now.0.cast_unsigned();
-        let numbers = [rank, at.row, at.generation, at.version, searched, made];
-        self.seal(
-            TokenKind::Search,
-            &SearchToken(kind, numbers.map(Fixed::new)),
-        )
+        let numbers: [u64; SEARCH_NUMBERS] =
+            [rank, at.row, at.generation, at.version, searched, made];
+        let numbers = numbers.map(u64::to_le_bytes).concat();
+        let message = [[kind].as_slice(), &numbers].concat();
+        seal::seal_bytes(self.key, TokenKind::Search, &self.binding, &message)
     }
 
     pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
-        let SearchToken(kind, numbers) = self.open(TokenKind::Search, token)?;
-        let [rank, row, generation, version, searched, _] = numbers;
-        let rank = rank.read()?;
-        let score = u32::try_from(rank).map(f32::from_bits);
-        let position = SearchPosition {
-            rank: match kind {
-                SortKind::Real => Rank::Score(score.map_err(|_| CursorError::Foreign)?),
-                SortKind::Integer => Rank::Time(Some(Instant(rank.cast_signed()))),
-                SortKind::Missing => Rank::Time(None),
-            },
-            row: row.read()?,
-            generation: generation.read()?,
-            version: version.read()?,
+        let message = seal::open_bytes(self.key, TokenKind::Search, &self.binding, token)?;
+        let (kind, numbers) = message.split_first().ok_or(CursorError::Foreign)?;
+        let (numbers, rest) = numbers.as_chunks::<8>();
+        let numbers: Vec<u64> = numbers.iter().copied().map(u64::from_le_bytes).collect();
+        let [rank, row, generation, version, searched, _made] =
+            <[u64; SEARCH_NUMBERS]>::try_from(numbers).map_err(|_| CursorError::Foreign)?;
+        let rank = match (*kind, u32::try_from(rank)) {
+            (0, Ok(score)) => Rank::Score(f32::from_bits(score)),
+            (1, _) => Rank::Time(Some(Instant(rank.cast_signed()))),
+            (2, _) => Rank::Time(None),
+            _ => return Err(CursorError::Foreign),
         };
-        Ok((position, searched.read()?))
+        if !rest.is_empty() {
+            return Err(CursorError::Foreign);
+        }
+        let position = SearchPosition {
+            rank,
+            row,
+            generation,
+            version,
+        };
+        Ok((position, searched))
     }
 }
 
@@ -228,7 +234,7 @@ mod tests {
             };
             let token = tokens.search(at, 7).unwrap();
             assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
-            assert!(token.len() <= 300, "{}", token.len());
+            assert!(token.len() <= 120, "{}", token.len());
         }
         let at = PagePosition {
             sort: SortValue::Real(-0.5),

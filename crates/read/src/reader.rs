@@ -16,6 +16,7 @@ use contract::schema::{SchemaAnswer, SchemaQuery, StreamMetadata, StreamSummary}
 use contract::seal::{Binding, SealingKey};
 use contract::search::{SearchHit, SearchQuery};
 use contract::time::Clock;
+use contract::upstream::PageBytes;
 use store::Store;
 use store::grants::Disclosure;
 use store::records::ByteBudget;
@@ -39,7 +40,7 @@ pub struct ReaderSettings {
     /// Who takes note of what clients were shown.
     pub disclosures: Option<Arc<dyn Disclosures>>,
     /// The most bytes the entries of a page may have as JSON; the first one is always given.
-    pub max_bytes: Option<usize>,
+    pub max_bytes: Option<PageBytes>,
 }
 
 /// Answers the read contract over a store, on behalf of an authority. Cheap to clone.
@@ -67,7 +68,7 @@ impl GrantReader {
 
     /// The same reader, with pages whose entries have at most so many bytes as JSON; the first one is always given.
     #[must_use]
-    pub fn with_max_bytes(self, max_bytes: Option<usize>) -> Self {
+    pub fn with_max_bytes(self, max_bytes: Option<PageBytes>) -> Self {
         let settings = ReaderSettings {
             max_bytes,
             ..self.0.settings.clone()
@@ -134,7 +135,7 @@ impl Session {
 
     /// The bytes that the entries of a page may take.
     pub(crate) fn page_budget(&self) -> ByteBudget {
-        page_budget(self.settings.max_bytes)
+        page_budget(self.settings.max_bytes.map(|bytes| bytes.all))
     }
 
     pub(crate) fn reach(&self) -> Reach<'_> {

@@ -1,9 +1,8 @@
 //! Paths and addresses of what an answer refers to. Every variable part is one percent-encoded segment.
 
-use std::fmt::Write as _;
-
 use contract::id::{ConnectionId, StreamName};
 use contract::key::RecordKey;
+use contract::upstream::encoded;
 
 /// `/v1/streams/{stream}/records`
 pub(crate) fn records(stream: &StreamName) -> String {
@@ -39,24 +38,6 @@ pub(crate) fn citation(
         encoded(stream.as_str()),
         encoded(key.as_str()),
     )
-}
-
-/// One segment, with everything but the unreserved characters of RFC 3986 escaped. A URL parser would resolve a segment of
-/// dots alone, so its dots are escaped too.
-fn encoded(segment: &str) -> String {
-    let dots = segment.bytes().all(|byte| byte == b'.');
-    let mut out = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        let plain = byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'_' | b'~')
-            || (byte == b'.' && !dots);
-        if plain {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
 }
 
 #[cfg(test)]

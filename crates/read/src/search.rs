@@ -31,6 +31,7 @@ mod meaning;
 mod meta;
 mod neighbours;
 mod served;
+mod short;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -83,6 +84,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     } = hits;
     let mut page = Page::new(data);
     page.url = Some(query.mode.route().to_owned());
+    page.links = short::links(session);
     if let (Some(last), Some(behind)) = (&mut last, behind) {
         // What gets its vectors meanwhile changes the ranking.
         last.version = last.version.min(behind);
@@ -391,7 +393,9 @@ impl<'p> Hits<'p> {
         let Some(mut served) = served.flatten() else {
             return Ok(true);
         };
-        let fits = self.data.len() < self.limit && self.room.take(written_bytes(&served));
+        short::shorten(session, &mut served);
+        let size = written_bytes(&served) + short::beside(session, &served);
+        let fits = self.data.len() < self.limit && self.room.take(size);
         if fits {
             self.shown.add(beside);
             if self.data.len() < self.with_neighbours {

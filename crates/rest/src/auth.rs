@@ -4,6 +4,7 @@
 use axum::http::{HeaderMap, HeaderName, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
+use contract::upstream::PageBytes;
 use grants::{Surface, TokenKind};
 use read::GrantReader;
 
@@ -34,7 +35,7 @@ pub(crate) struct Caller {
     /// Whether the owner previews what a client would see.
     is_preview: bool,
     /// The most bytes the entries of a page may have, if the caller says so.
-    max_bytes: Option<usize>,
+    max_bytes: Option<PageBytes>,
 }
 
 impl Caller {

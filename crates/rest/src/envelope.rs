@@ -72,6 +72,18 @@ pub(crate) fn respond(
     selector: &ConnectionSelector,
     mut body: impl Envelope,
 ) -> HandlerResult {
+    // A reader that counts bytes sets links of its own.
+    if body.links().is_none() {
+        *body.links() = Some(links(context, &body));
+    }
+    let meta = body.meta().get_or_insert_default();
+    if selector.by_alias {
+        meta.warn(Warning::deprecated_alias());
+    }
+    json_response(body)
+}
+
+fn links(context: &RequestContext, body: &impl Envelope) -> Links {
     let next = match body.next_cursor() {
         Nullable::Value(cursor) => {
             let path = context.target.split('?').next().unwrap_or_default();
@@ -79,13 +91,9 @@ pub(crate) fn respond(
         }
         other => other,
     };
-    *body.links() = Some(Links {
+    Links {
         this: Some(context.target.clone()),
         next,
-    });
-    let meta = body.meta().get_or_insert_default();
-    if selector.by_alias {
-        meta.warn(Warning::deprecated_alias());
+        records: None,
     }
-    json_response(body)
 }

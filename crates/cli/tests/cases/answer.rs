@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+/// Characters of a window where none are named.
+pub(crate) const WINDOW: u64 = 4_096;
+
 pub(crate) type SurfaceResult<T> = Result<T, Refusal>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use contract::handle::RecordHandle;
 use serde_json::{Map, Value};
 
-use crate::answer::{Excerpt, Found, Hit, Id, Page, Read, Record, Window};
+use crate::answer::{Excerpt, Found, Hit, Id, Page, Read, Record, WINDOW, Window};
 use crate::body::{self, text};
 
 pub(crate) struct Reply {
@@ -80,8 +80,8 @@ fn check_window(window: &Value, sent: &Excerpt) {
     let offered = Read {
         id: named(args),
         field: text(args, "field_path").unwrap(),
-        offset: args["offset_chars"].as_u64().unwrap(),
-        limit: args["limit_chars"].as_u64().unwrap(),
+        offset: args["offset_chars"].as_u64().unwrap_or(0),
+        limit: args["limit_chars"].as_u64().unwrap_or(WINDOW),
     };
     assert_eq!(offered, sent.read);
     assert_eq!(window["field_path"], sent.field);
@@ -104,7 +104,7 @@ pub(crate) fn hits(reply: &Reply) -> Found {
         }
         let first = hit.excerpts.first().map(|excerpt| excerpt.preview.as_str());
         // A long one is shortened around its match.
-        let is_short = first.is_none_or(|first| first.len() <= 64);
+        let is_short = first.is_none_or(|first| first.len() <= 40);
         let preview = result["evidence_preview"].as_str();
         assert!(preview == first || !is_short, "{preview:?} of {first:?}");
     }

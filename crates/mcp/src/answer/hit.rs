@@ -3,6 +3,7 @@
 
 use contract::handle::RecordHandle;
 use contract::search::Neighbour;
+use contract::upstream::path_of;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -117,6 +118,16 @@ impl Hit {
         }
     }
 
+    /// Makes the address that cites it from one that the page gives for all hits.
+    pub(super) fn cite_below(&mut self, records: &str) {
+        let handle = self.identity.handle.as_ref();
+        let named = handle.and_then(|handle| Some((handle.connection()?, handle)));
+        if let (None, Some((connection, handle))) = (&self.addresses.citation, named) {
+            let path = path_of([connection, handle.stream(), handle.record()]);
+            self.addresses.citation = Some(format!("{records}{path}"));
+        }
+    }
+
     pub(crate) fn evidence_preview(&self) -> Option<&str> {
         self.excerpts
             .first()
@@ -212,7 +223,7 @@ fn read(entry: &Value, text: &str, field: &str, identity: &Identity) -> Option<T
         return can_be_listed(field).then(|| ToolCall::fetch_field(identity, field));
     }
     if let Some((offset, limit)) = window_of(entry) {
-        return Some(ToolCall::read_window(identity, field, offset, limit));
+        return Some(window(identity, field, offset, limit));
     }
     if let Some(start) = start_of(entry) {
         let length = u64::try_from(marks::unmarked_chars(text)).unwrap_or(u64::MAX);
@@ -222,7 +233,7 @@ fn read(entry: &Value, text: &str, field: &str, identity: &Identity) -> Option<T
             .saturating_add(length / 2)
             .saturating_sub(limit / 2)
             .min(start);
-        return Some(ToolCall::read_window(identity, field, offset, limit));
+        return Some(window(identity, field, offset, limit));
     }
     let hinted = first_text(entry, &["/read/args/q", "/read/q"]).map(str::to_owned);
     let marked = || {
@@ -237,12 +248,21 @@ fn read(entry: &Value, text: &str, field: &str, identity: &Identity) -> Option<T
     })
 }
 
+/// The call that reads a window; the one that is read where none is named needs no naming.
+fn window(identity: &Identity, field: &str, offset: u64, limit: u64) -> ToolCall {
+    if (offset, limit) == (0, budget::WINDOW_CHARS as u64) {
+        return ToolCall::read_field(identity, field);
+    }
+    ToolCall::read_window(identity, field, offset, limit)
+}
+
 /// The window a server names itself, if it is one that can be asked for.
 fn window_of(entry: &Value) -> Option<(u64, u64)> {
     let read = entry.get("read")?;
     let args = read.get("args").unwrap_or(read);
     let number = |name: &str| args.get(name)?.as_u64();
-    let limit = number("limit_chars").filter(|limit| (1..=MAX_LIMIT).contains(limit))?;
+    let limit = number("limit_chars").unwrap_or(budget::WINDOW_CHARS as u64);
+    let limit = Some(limit).filter(|limit| (1..=MAX_LIMIT).contains(limit))?;
     Some((number("offset_chars")?, limit))
 }
 

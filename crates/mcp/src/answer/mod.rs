@@ -129,9 +129,14 @@ impl Answered {
     pub(crate) fn hits(&mut self, query: &str) -> Hits {
         drop_window_uris(&mut self.body);
         let entries = page::entries(&self.body, &page::HITS).iter().enumerate();
-        let hits = entries
+        let mut hits: Vec<Hit> = entries
             .map(|(place, hit)| Hit::read(hit, place, query))
             .collect();
+        if let Some(records) = naming::at(&self.body, "/links/records").and_then(Value::as_str) {
+            for hit in &mut hits {
+                hit.cite_below(records);
+            }
+        }
         Hits {
             page: page::page(&self.body, hits),
             source_mix: page::source_mix(&self.body),

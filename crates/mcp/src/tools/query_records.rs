@@ -11,7 +11,7 @@ mod tests;
 use contract::error::ErrorCode;
 use contract::page::Page;
 use contract::query::Count;
-use contract::upstream::Get;
+use contract::upstream::{Get, PageBytes};
 
 use super::expand::{self, Relation, WayOn};
 use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
@@ -207,7 +207,11 @@ fn question(asked: &Asked<'_>, rows: u64) -> Get {
         args.changes_since = None;
     }
     args.write(&mut question, &["stream"]);
-    question.within_bytes(asked.size.bytes * 3 / 4)
+    question.within_bytes(PageBytes {
+        all: asked.size.bytes * 3 / 4,
+        beside_each: 0,
+        handles: 0,
+    })
 }
 
 fn reply(

@@ -13,7 +13,7 @@ use contract::error::{ErrorCode, ReadError};
 use contract::page::Page;
 use contract::query::Count;
 use contract::search::{Matching, SearchMode, SearchOrder};
-use contract::upstream::Get;
+use contract::upstream::{Get, PageBytes};
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
@@ -67,6 +67,13 @@ pub(super) static TOOL: Definition = Definition {
 
 /// The most hits that are taken from a server that was told no limit by the caller and heeds none of ours.
 const DEFAULT_PAGE: usize = 25;
+
+/// What stands around the hits of a page, usually: its cursor, what it says of the words, and this answer's own members.
+const AROUND: usize = 760;
+/// What stands beside a hit, usually, without its handle and its title: its result and its rung.
+const BESIDE_HIT: usize = 480;
+/// Both name it, where it is looked at, and in the call that reads it.
+const HANDLES: usize = 4;
 
 /// A page of hits, read.
 struct Found {
@@ -147,8 +154,11 @@ fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {
     let mut args = args.clone();
     args.limit = Some(Whole(size.rows));
     args.write(&mut question, &["query", "mode"]);
-    // Beside a hit stand its result and its rung, which together are as long again.
-    question.within_bytes(size.bytes / 2)
+    question.within_bytes(PageBytes {
+        all: size.bytes.saturating_sub(AROUND),
+        beside_each: BESIDE_HIT,
+        handles: HANDLES,
+    })
 }
 
 /// A route that is not there is a mode the server does not have; a fault in the other arguments stays what it is.

@@ -216,6 +216,11 @@ impl World {
 impl Reader {
     /// The same reader, with pages of at most so many bytes.
     pub(crate) fn bounded(&self, max_bytes: usize) -> Reader {
+        let max_bytes = contract::upstream::PageBytes {
+            all: max_bytes,
+            beside_each: 0,
+            handles: 0,
+        };
         Reader(self.0.clone().with_max_bytes(Some(max_bytes)))
     }
 }

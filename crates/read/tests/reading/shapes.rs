@@ -158,6 +158,27 @@ fn a_search_hit_carries_its_evidence_once_and_how_to_read_on() {
 }
 
 #[test]
+fn a_hit_on_a_page_that_is_counted_in_bytes_says_nothing_that_stands_beside_it() {
+    // AN-10, AN-12
+    let world = world();
+    let counted = reader(&world).bounded(8_192);
+    let page = counted.search(words("refunded")).unwrap();
+    assert_eq!(
+        page["data"],
+        json!([{"object": "search_result", "stream": "messages", "record_key": "m1", "connector_id": "demo_mail",
+            "connection_id": "work", "display_name": "Work mail",
+            "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft",
+            "evidence_excerpts": [{"field_path": "body", "text_start_chars": 0,
+                "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false,
+                "read": {"offset_chars": 0, "limit_chars": 21}}]}])
+    );
+    assert_eq!(
+        page["links"],
+        json!({"records": "https://me.example/records"})
+    );
+}
+
+#[test]
 fn only_the_owner_is_told_a_score_and_only_granted_fields_tell_when_it_was_written() {
     let world = world();
     let hit = &world.owner().find("refunded")[0];

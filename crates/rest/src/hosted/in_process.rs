@@ -41,7 +41,7 @@ impl InProcessReader {
             .header("request-id", &self.request_id)
             .extension(self.caller.clone());
         if let Some(bytes) = request_target.max_bytes() {
-            request = request.header(auth::MAX_BYTES, bytes);
+            request = request.header(auth::MAX_BYTES, bytes.to_string());
         }
         let request = request.body(HttpBody::empty());
         let request = request.map_err(|_| {

@@ -1,0 +1,62 @@
+//! Hits on a page that is counted in bytes. Such a page is made for a model, whose adapter writes beside each hit who it is, where it
+//! can be looked at and what can be read: here that is not said a second time, so that more hits fit.
+
+use contract::page::Links;
+use contract::search::{FieldWindowRead, SearchHit};
+use contract::window::DEFAULT_LIMIT_CHARS;
+
+use crate::reader::Session;
+
+/// Instead of an address for each hit, the one below which all of them are. The next page is the cursor.
+pub(super) fn links(session: &Session) -> Option<Links> {
+    session.settings.max_bytes?;
+    let public_url = session.settings.public_url.as_ref();
+    Some(Links {
+        records: public_url.map(|url| format!("{}/records", url.trim_end_matches('/'))),
+        ..Links::default()
+    })
+}
+
+pub(super) fn shorten(session: &Session, hit: &mut SearchHit) {
+    if session.settings.max_bytes.is_none() {
+        return;
+    }
+    hit.citation_url = None;
+    // The same under an older name stays.
+    hit.connector_key = None;
+    if hit.authored_at == hit.emitted_at {
+        hit.emitted_at = None;
+    }
+    // What occurs as it was asked for is marked in the excerpt.
+    if let Some(terms) = &mut hit.matched_terms {
+        terms.retain(|term| term.found.is_some());
+    }
+    hit.matched_terms.take_if(|terms| terms.is_empty());
+    let excerpts = hit.evidence_excerpts.iter_mut().flatten();
+    let mut shown = Vec::new();
+    for excerpt in excerpts {
+        // What is marked says where the words are, and the length of the text where it ends.
+        excerpt.matches = None;
+        excerpt.text_end_chars = None;
+        if let Some(read) = &mut excerpt.read {
+            read.limit_chars
+                .take_if(|limit| *limit == DEFAULT_LIMIT_CHARS as u64);
+        }
+        // The window that is read where none is named.
+        let is_default =
+            |read: &mut FieldWindowRead| read.limit_chars.is_none() && read.offset_chars == Some(0);
+        excerpt.read.take_if(is_default);
+        shown.push(excerpt.field_path.clone());
+    }
+    hit.matched_fields.take_if(|fields| *fields == shown);
+}
+
+/// What the adapter writes beside a hit, for its own size is not all it takes.
+pub(super) fn beside(session: &Session, hit: &SearchHit) -> usize {
+    let Some(bytes) = session.settings.max_bytes else {
+        return 0;
+    };
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let handle = length(&hit.connection_id) + length(&hit.stream) + length(&hit.record_key) + 2;
+    bytes.beside_each + bytes.handles * handle + length(&hit.title)
+}
