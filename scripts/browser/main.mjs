@@ -9,6 +9,8 @@ import { Callbacks } from "./callbacks.mjs";
 import { conformance } from "./conformance.mjs";
 import { discovered, Host, secrets } from "./host.mjs";
 import { launched, Owner, windowOf } from "./owner.mjs";
+import { crawled } from "./crawl.mjs";
+import { granted, seen } from "./granting.mjs";
 import { toured } from "./pages.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
@@ -144,6 +146,12 @@ try {
   const stranger = await Owner.in(await windowOf(browser, true));
   const host = await Host.registered(found, "A program whose name is rather long for a telephone", CHATGPT);
   done(`${await toured({ stranger, owner: judged, host, origin: CONSOLE })} pages are found good in light and dark`);
+
+  await granted(owner);
+  done("a grant is made, narrowed, seen through, looked at and ended without a script");
+  done(`${await seen(owner)} pages seen as a grant have what its client gets`);
+  const { pages, kinds } = await crawled(judged, CONSOLE);
+  done(`${pages} addresses that pages link to lead somewhere, and one of each of ${kinds} kinds is found good`);
 
   const other = await Owner.in(await windowOf(browser, false));
   await sessions(owner, other);

@@ -76,9 +76,13 @@ export class Owner {
 
   /** Picks the first streams, each of another source where there are as many. */
   async pick(count) {
-    const sources = this.page.locator("fieldset:has(input[name=stream])");
+    const sources = this.page.locator("details.source");
     const many = Math.min(count, await sources.count());
-    for (let at = 0; at < many; at += 1) await sources.nth(at).locator("input[name=stream]").first().check();
+    for (let at = 0; at < many; at += 1) {
+      const source = sources.nth(at);
+      if ((await source.getAttribute("open")) === null) await source.locator("summary").first().click();
+      await source.locator("input[name=stream]").first().check();
+    }
     return many;
   }
 
@@ -96,12 +100,14 @@ export class Owner {
     return this.page.url();
   }
 
-  /** Ends what an application has, on the first page. */
+  /** Ends what an application has, on the page of grants. */
   async end(name) {
-    await this.page.goto(new URL("/", process.env.BROWSER_MCP).href);
+    await this.page.goto(new URL("/grants", process.env.BROWSER_MCP).href);
     const row = this.page.locator("article", { has: this.page.getByRole("heading", { name, exact: true }) });
-    await row.getByRole("button", { name: /^End it now/ }).click();
-    assert.equal(await this.heading(), "Your records");
+    await row.getByRole("link", { name: /^End it/ }).click();
+    assert.match(await this.heading(), /^End what /);
+    await this.press("End it now");
+    assert.equal(await this.heading(), "Grants");
     assert.equal(await row.count(), 0, `${name} has nothing left`);
   }
 }

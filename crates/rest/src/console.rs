@@ -10,6 +10,7 @@ mod body_text;
 mod browse;
 mod chart;
 mod choice;
+mod connections;
 mod consent;
 mod device;
 mod format;
@@ -17,6 +18,7 @@ mod frame;
 mod grant;
 mod grants_list;
 mod home;
+mod import;
 mod moment;
 mod new_grant;
 mod overview;
@@ -26,6 +28,7 @@ mod review;
 mod search;
 mod session;
 mod sessions;
+mod settings;
 mod sign_in;
 mod sign_in_attempt;
 mod sources;
@@ -116,6 +119,15 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/timeline", "pageTimeline", timeline::show),
     page!(Get "/records/{connection_id}/{stream}/{record_id}", "pageRecord", record::show),
     page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
+    page!(Get "/import", "pageImport", import::show),
+    page!(Post "/import", "uploadImport", import::upload),
+    page!(Post "/import/{id}", "decideImport", import::decide),
+    page!(Get "/connections", "pageConnections", connections::index),
+    page!(Get "/connections/{id}", "pageConnection", connections::show),
+    page!(Post "/connections/{id}/rename", "renameConnection", connections::rename),
+    page!(Post "/connections/{id}/remove", "removeConnection", connections::remove),
+    page!(Get "/settings", "pageSettings", settings::show),
+    page!(Post "/settings/backup", "backup", settings::backup),
     asset!("/style.css", "getStyle", assets::style),
     asset!("/icon.svg", "getIcon", assets::icon),
 ];

@@ -1,6 +1,7 @@
 //! The dependencies of all routes: store, sealing key, clock, public URL, disclosure log, limits.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub struct Service {
     pub(crate) proxies: Arc<[IpAddr]>,
     /// What the last backups found damaged.
     pub(crate) backups: Arc<BackupOutcomes>,
+    /// Where files that were uploaded in the browser wait to be imported.
+    pub(crate) uploads: Option<Arc<Path>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +150,7 @@ impl Service {
             documents: None,
             proxies: Arc::default(),
             backups: Arc::default(),
+            uploads: None,
         }
     }
 
@@ -180,6 +184,13 @@ impl Service {
     #[must_use]
     pub fn with_documents(mut self, documents: Arc<dyn ClientDocuments>) -> Self {
         self.documents = Some(documents);
+        self
+    }
+
+    /// Takes files in the browser, and keeps them in this folder until they are imported.
+    #[must_use]
+    pub fn with_uploads(mut self, folder: &Path) -> Self {
+        self.uploads = Some(folder.into());
         self
     }
 

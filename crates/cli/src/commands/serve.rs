@@ -112,6 +112,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     .with_console(console.clone())
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
+    .with_uploads(&context.settings.data_dir.join("uploads"))
     .with_limits(limits(settings.calls_per_minute))
     .at_own_addresses(settings.public_url.is_none() && address.ip().is_unspecified());
     let sign_in = sign_in(context, &*store, clock.now(), has_password);
@@ -123,8 +124,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
         announce(context, public_url, &own_url, &console, &sign_in);
-        warn_of_rollback(context, &*store);
-        warn_of_lost_time(context, &*store);
+        warn(context, &*store);
         let serving = serve(service, tcp, socket, capacity, &mut stop);
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
@@ -147,6 +147,11 @@ fn limits(calls_per_minute: Option<u32>) -> Limits {
 
 fn or_cannot_start<T>(result: io::Result<T>) -> CommandResult<T> {
     result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
+}
+
+fn warn(context: &Context, store: &dyn Store) {
+    warn_of_rollback(context, store);
+    warn_of_lost_time(context, store);
 }
 
 /// Clients that are refused cannot tell the owner why.

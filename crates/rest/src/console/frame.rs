@@ -32,6 +32,7 @@ pub(super) enum Section {
     Browse,
     Timeline,
     Grants,
+    Import,
     Settings,
     /// A page that is reached from elsewhere.
     None,
@@ -55,7 +56,7 @@ struct Page {
     shows_records: bool,
 }
 
-const PAGES: [Page; 6] = [
+const PAGES: [Page; 7] = [
     Page {
         section: Section::Overview,
         name: "Overview",
@@ -92,10 +93,17 @@ const PAGES: [Page; 6] = [
         shows_records: false,
     },
     Page {
+        section: Section::Import,
+        name: "Import",
+        icon: "M12 4v11M7.5 10.5L12 15l4.5-4.5M4 19h16",
+        path: "/import",
+        shows_records: false,
+    },
+    Page {
         section: Section::Settings,
-        name: "Signed in",
+        name: "Settings",
         icon: "M4 7h9M18 7h2M4 17h2M11 17h9M15.5 4.7v4.6M8.5 14.7v4.6",
-        path: "/sessions",
+        path: "/settings",
         shows_records: false,
     },
 ];

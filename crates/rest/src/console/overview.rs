@@ -173,8 +173,8 @@ fn own(service: &Service) -> Result<Own, Problem> {
     if !has_password(&*service.store, now).map_err(|error| failed(&error))? {
         attention.push(Attention {
             text: "There is no password: you can sign in only with a link that `pdpp sign-in` prints. `pdpp owner-password` sets one.".to_owned(),
-            address: "/sessions",
-            link: "Where you are signed in",
+            address: "/settings",
+            link: "Settings",
         });
     }
     let calls = service.store.disclosures(None, None, CALLS);

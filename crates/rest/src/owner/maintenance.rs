@@ -22,7 +22,7 @@ const NAMED: usize = 10;
 
 /// A backup as a tar archive. It is sent, not written here: the client knows where it may write. Missing blobs are
 /// known before it begins and named in headers.
-pub(super) async fn backup(context: RequestContext) -> HandlerResult {
+pub(crate) async fn backup(context: RequestContext) -> HandlerResult {
     let store = Arc::clone(&context.service.store);
     let outcomes = Arc::clone(&context.service.backups);
     let beside = context.params.text("beside").map(PathBuf::from);

@@ -69,7 +69,8 @@ pub(crate) struct World {
     pub(crate) owner: String,
     pub(crate) clock: Arc<Settable>,
     pub(crate) url: String,
-    _kept: (Arc<grants::DisclosureLog>, tempfile::TempDir),
+    _log: Arc<grants::DisclosureLog>,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 #[derive(Debug)]
@@ -148,13 +149,15 @@ impl World {
         let served = served(&shared, url, Duration::from_hours(24 * 300));
         grants::sign_in::set_password(&*served.store, PASSWORD, clock.now()).unwrap();
         let service = served.service.with_documents(Arc::new(Documents));
+        let service = service.with_uploads(&served.folder.path().join("uploads"));
         let world = Self {
             router: rest::router(service),
             store: served.store,
             owner: served.owner,
             clock,
             url: url.to_owned(),
-            _kept: (served.log, served.folder),
+            _log: served.log,
+            folder: served.folder,
         };
         for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
             connect(&*world.store, "demo_mail", id, name);
@@ -198,7 +201,8 @@ impl World {
         let answer = Answer {
             status: parts.status,
             headers: parts.headers,
-            text: String::from_utf8(bytes.to_vec()).unwrap(),
+            // A file need not be text.
+            text: String::from_utf8_lossy(&bytes).into_owned(),
         };
         assert!(!answer.header("request-id").is_empty());
         answer
@@ -319,6 +323,21 @@ impl<'a> Browser<'a> {
             request = request.header(*name, *value);
         }
         self.send(request, encoded(pairs)).await
+    }
+
+    /// Sends a form with files, its token first.
+    pub(crate) async fn upload(&mut self, csrf: &str, files: &[(&str, &str)]) -> Answer {
+        let part = |head: String, content: &str| {
+            format!("--xYz\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n")
+        };
+        let mut body = part("name=\"csrf\"".to_owned(), csrf);
+        for (name, content) in files {
+            body += &part(format!("name=\"files\"; filename=\"{name}\""), content);
+        }
+        body += "--xYz--\r\n";
+        let kind = "multipart/form-data; boundary=xYz";
+        let request = Request::post("/import").header("content-type", kind);
+        self.send(request, body).await
     }
 
     async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {

@@ -11,6 +11,7 @@ mod device;
 mod fixture;
 mod flows;
 mod granting;
+mod keeping;
 #[path = "../http/listening.rs"]
 mod listening;
 mod metadata;

@@ -39,8 +39,8 @@ async fn sessions_are_listed_with_their_times_and_one_s_own_first() {
     let page = second.get("/sessions").await;
     page.shows("Last seen 2026-06-01 17:00 UTC");
     page.hides(seen);
-    let home = second.get("/").await;
-    home.shows("href=\"/sessions\"");
+    let settings = second.get("/settings").await;
+    settings.shows("href=\"/sessions\"");
 }
 
 #[tokio::test]
