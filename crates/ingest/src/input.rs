@@ -21,6 +21,8 @@ const PEEKED_BYTES: usize = 16 * 1024;
 pub enum Format {
     /// One JSON object per line.
     Jsonl,
+    /// A JSON array of objects.
+    Json,
     /// A table as text, with a header.
     Csv,
     /// What a known program or service hands out.
@@ -63,6 +65,7 @@ impl Format {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
+            Self::Json => "json",
             Self::Csv => "csv",
             Self::Export(export) => export.as_str(),
         }
@@ -71,6 +74,7 @@ impl Format {
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "jsonl" => Some(Self::Jsonl),
+            "json" => Some(Self::Json),
             "csv" => Some(Self::Csv),
             export => Export::parse(export).map(Self::Export),
         }
@@ -273,6 +277,7 @@ impl FileName {
                 (Some(format), _) => format.into(),
                 // Nothing inside is no lines.
                 (None, [] | [b'{', ..]) => Format::Jsonl.into(),
+                (None, [b'[', ..]) => Format::Json.into(),
                 (None, _) => FileContents::Unknown(self.why_unknown(head, path)),
             },
         }
@@ -283,21 +288,17 @@ impl FileName {
         if !misses.is_empty() {
             return misses.join("; ");
         }
-        let is_array = trim_start(head).starts_with(b"[");
         let titles = Export::all_titles();
-        match (is_array, self.is_pipe()) {
-            (true, _) => {
-                "it begins with '['; one JSON object per line is read, not an array".to_owned()
-            }
-            (false, true) => format!(
+        if self.is_pipe() {
+            return format!(
                 "its content does not tell what it holds. From a pipe, JSON lines are read, and known exports: {titles}. \
                  Write anything else to a file first, CSV to one named .csv, an archive to one of any name"
-            ),
-            (false, false) => format!(
-                "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
-                 Known exports are recognised by themselves: {titles}"
-            ),
+            );
         }
+        format!(
+            "neither its name nor its content tells what it holds; name it .jsonl, .ndjson or .csv. \
+             Known exports are recognised by themselves: {titles}"
+        )
     }
 }
 
@@ -453,7 +454,8 @@ mod tests {
         let format = |bytes: &'static [u8]| Input::from_reader("pipe", bytes).unwrap().format();
         assert_eq!(format(b"\xEF\xBB\xBF\n {\"a\":1}").unwrap(), Format::Jsonl);
         assert_eq!(format(b"").unwrap(), Format::Jsonl);
-        for unknown in [b"[1]".as_slice(), b"a,b", b"x"] {
+        assert_eq!(format(b" [1]").unwrap(), Format::Json);
+        for unknown in [b"a,b".as_slice(), b"x"] {
             assert!(format(unknown).is_err());
         }
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use contract::declaration::Declaration;
 use rest::owner::wire::Declared;
 
+use crate::commands::import::table;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::file;
@@ -22,19 +23,26 @@ use crate::spelling::join_names;
 #[command(after_help = "Example: pdpp declare mail.json")]
 pub(crate) struct Options {
     /// The declaration, a JSON file ('-' reads stdin)
-    file: PathBuf,
+    #[arg(required_unless_present = "from")]
+    file: Option<PathBuf>,
+    /// Print a declaration for this table instead: CSV, TSV, a JSON array or JSON lines
+    #[arg(long, value_name = "TABLE", conflicts_with = "file")]
+    from: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let output = context.output;
-    let file = options.file.display().to_string();
+    let Some(path) = &options.file else {
+        return print_for_table(options, context);
+    };
+    let file = path.display().to_string();
     let refusal_of = |mistakes: &mut dyn Iterator<Item = String>| {
         for mistake in mistakes {
             output.problem(&format!("{file}: {mistake}"));
         }
         Failure::REPORTED
     };
-    let text = file::read(&options.file)?;
+    let text = file::read(path)?;
     let declaration = Declaration::parse(&text)
         .map_err(|mistakes| refusal_of(&mut mistakes.0.iter().map(ToString::to_string)))?;
     let owner = context.owner("pdpp declare")?;
@@ -75,4 +83,17 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         }
         Ok(())
     }
+}
+
+/// Prints what a table would be declared like; what was a guess is said beside it.
+fn print_for_table(options: &Options, context: &Context) -> CommandResult {
+    let Some(path) = &options.from else {
+        return Ok(());
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let title = name.split_once('.').map_or(&*name, |(stem, _)| stem);
+    let inferred = table::infer(path, title, &ingest::table::slug(title))?;
+    context.output.data(&inferred.declaration)?;
+    table::show_doubts(&inferred, context);
+    Ok(())
 }

@@ -5,6 +5,7 @@ mod known_export;
 mod progress;
 mod report;
 mod survey;
+pub(crate) mod table;
 mod target;
 mod upload;
 
@@ -14,7 +15,7 @@ use axum::http::Method;
 use clap::Args;
 use ingest::Export;
 use rest::owner::import_files;
-use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent};
+use rest::owner::wire::{ImportProgress, ImportRequest, Imported, ProgressEvent, Sources};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -24,6 +25,7 @@ use self::known_export::{ExportTarget, Group};
 use self::progress::Progress;
 use self::report::{GroupDone, Total};
 use self::survey::Survey;
+use self::table::{TableFinder, TableTarget};
 use self::target::{ImportTarget, StreamPath, WriteTarget};
 use self::upload::Upload;
 use crate::context::Context;
@@ -45,7 +47,14 @@ use crate::owner::{OwnerClient, OwnerError, OwnerResponse, RequestPath};
 /// A JSON line is an envelope, `{"key", "data", "stream"?, "emitted_at"?, "op"?}`, or a bare record, whose key comes from
 /// the stream's primary key. A CSV row is a bare record; its header names the fields. The stream is the one --as names,
 /// else the one a line names, else the one the file is called after, else the only one there is.
+///
+/// A table of which nothing is declared, CSV, TSV, a JSON array or JSON lines, is looked at as a whole; the declaration it would get
+/// is shown with its first rows and what was guessed, and you are asked.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[command(after_help = "Example: pdpp import messages.jsonl.gz --as mail/messages")]
 pub(crate) struct Options {
     /// Files, folders and archives to import ('-' reads JSONL from stdin)
@@ -63,6 +72,9 @@ pub(crate) struct Options {
     /// Check everything and tell what would happen, but write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Import tables of which nothing is declared as they are found to be, without asking
+    #[arg(long, short)]
+    yes: bool,
     /// Bring back records that were deleted with `pdpp delete`
     #[arg(long)]
     revive: bool,
@@ -108,7 +120,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let is_alone = groups.len() == 1;
     for group in groups {
         match run.import_group(group) {
-            Ok(done) => total.add(done),
+            Ok(Some(done)) => total.add(done),
+            Ok(None) => {}
             Err(failure) if is_alone => return Err(failure),
             // One kind that has no place must not keep the others out.
             Err(failure) => total.fail(&failure, output),
@@ -167,7 +180,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Imports files of one kind, and says where they went and what they did. The failure is what ended it early.
-    fn import_group(&self, group: Group) -> CommandResult<GroupDone> {
+    fn import_group(&self, group: Group) -> CommandResult<Option<GroupDone>> {
         let (options, owner, output) = (self.options, self.owner, self.context.output);
         let sources = owner.sources()?;
         let target = match group.export {
@@ -179,12 +192,16 @@ impl Run<'_> {
                 context: self.context,
             }
             .resolve()?,
-            None => ImportTarget::resolve(
-                &sources,
-                options.stream.as_ref(),
-                options.connection.as_deref(),
-                self.context,
-            )?,
+            None => match self.table(&sources, &group.files)? {
+                TableTarget::Found(target) => target,
+                TableTarget::Shown => return Ok(None),
+                TableTarget::Declared => ImportTarget::resolve(
+                    &sources,
+                    options.stream.as_ref(),
+                    options.connection.as_deref(),
+                    self.context,
+                )?,
+            },
         };
         let request = self.request(&target);
         let (imported, failure) = owner.wait(import(group.files, request, output, owner))?;
@@ -199,12 +216,22 @@ impl Run<'_> {
         let stopped = imported
             .stopped
             .map(|refusal| OwnerError::from(refusal).into());
-        Ok(GroupDone {
+        Ok(Some(GroupDone {
             export: group.export,
             connection: target.destination.name().to_owned(),
             report: imported.report,
             failure: failure.or(stopped),
-        })
+        }))
+    }
+
+    fn table(&self, sources: &Sources, files: &[ImportFile]) -> CommandResult<TableTarget> {
+        TableFinder {
+            options: self.options,
+            sources,
+            owner: self.owner,
+            context: self.context,
+        }
+        .find(files)
     }
 
     fn request(&self, target: &ImportTarget) -> ImportRequest {

@@ -10,24 +10,24 @@
 
 mod delimiter;
 mod quotes;
+mod rows;
 mod text;
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 
 use contract::declaration::{FieldDeclaration, JsonType};
 use contract::json::{self, RecordBody};
 use contract::scalar::FieldKind;
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use quotes::{Misquoted, Quotes};
-use text::{Encoding, Text};
+pub(crate) use rows::Rows;
+use text::Encoding;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
 use crate::importer::{Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Given, Rejection, RejectionCode, quoted};
+use crate::table::{self, CellHint, RowKeys, TableHints};
 use crate::validate::Cells;
 use crate::validate::value::{Fault, listed};
 
@@ -36,6 +36,7 @@ pub struct CsvImporter<'a, R> {
     reader: Option<R>,
     limit: usize,
     acceptor: &'a Acceptor<'a>,
+    keys: Option<RowKeys>,
     table: Option<Table<'a, R>>,
 }
 
@@ -49,6 +50,8 @@ struct Column<'a> {
     name: String,
     json_name: String,
     field: Option<&'a FieldDeclaration>,
+    /// How its cells are written, where the declaration says so.
+    hint: Option<CellHint>,
     takes_null: bool,
 }
 
@@ -62,6 +65,7 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             reader: Some(reader),
             limit,
             acceptor,
+            keys: RowKeys::for_stream(acceptor),
             table: None,
         }
     }
@@ -74,11 +78,19 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         let Some(reader) = self.reader.take() else {
             return Ok(None);
         };
-        let mut rows = Rows::new(reader, self.limit, |name| rules.field(name).is_some())?;
-        let Some(row) = rows.read()? else {
+        let is_known = |name: &str| rules.field(name).is_some();
+        let hints = TableHints::of_stream(rules.declaration);
+        let mut rows = match hints.as_ref().and_then(|hints| hints.delimiter) {
+            Some(delimiter) => Rows::with_delimiter(reader, self.limit, delimiter)?,
+            None => Rows::new(reader, self.limit, is_known)?,
+        };
+        let names = match &hints {
+            Some(hints) => rows.hinted_names(hints, rules)?,
+            None => rows.first_names()?,
+        };
+        let Some(names) = names else {
             return Ok(None);
         };
-        let names = rows.names(&row)?;
         let refused = |why: String| {
             Err(InputError::Header(format!(
                 "{why}; {}",
@@ -99,8 +111,9 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         let keys = keys.map(|name| (name.as_str(), "is the primary key of"));
         let required = rules.required().iter();
         let required = required.map(|name| (name.as_str(), "is required by"));
+        let made = self.keys.as_ref().map(RowKeys::field);
         for (name, why) in keys.chain(required) {
-            if !seen.contains(name) {
+            if !seen.contains(name) && Some(name) != made {
                 let name = quoted(name);
                 return refused(format!(
                     "has no column {name}, which {why} stream '{stream}'"
@@ -110,6 +123,7 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
         let column = |name: &String| Column {
             json_name: json_text(name),
             field: rules.field(name),
+            hint: rules.field(name).and_then(CellHint::of_field),
             takes_null: rules.takes_null(name),
             name: name.clone(),
         };
@@ -119,7 +133,11 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
 }
 
 impl<R: BufRead> Table<'_, R> {
-    fn next_item(&mut self, acceptor: &Acceptor<'_>) -> io::Result<Option<Item>> {
+    fn next_item(
+        &mut self,
+        acceptor: &Acceptor<'_>,
+        keys: Option<&mut RowKeys>,
+    ) -> io::Result<Option<Item>> {
         let Some(row) = self.rows.read()? else {
             return Ok(None);
         };
@@ -132,13 +150,13 @@ impl<R: BufRead> Table<'_, R> {
             );
             Err(Rejection::new(RejectionCode::LineTooLong, message))
         } else {
-            let record = self.record();
+            let record = self.record(keys);
             record.and_then(|body| acceptor.bare(body, Cells::Columns))
         };
         Ok(Some(Item::new(row.line, self.rows.text.len(), outcome)))
     }
 
-    fn record(&self) -> Result<RecordBody, Rejection> {
+    fn record(&self, keys: Option<&mut RowKeys>) -> Result<RecordBody, Rejection> {
         let columns = &self.columns;
         if self.rows.cells().count() != columns.len() {
             let message = format!(
@@ -150,6 +168,14 @@ impl<R: BufRead> Table<'_, R> {
         }
         let encoding = self.rows.input.encoding;
         let mut text = String::from("{");
+        if let Some(keys) = keys {
+            // What ends a cell counts: `ab` and `c` are not `a` and `bc`.
+            let cells: Vec<&[u8]> = self.rows.cells().collect();
+            let key = keys.key(&cells.join(&0x1f));
+            text.push_str(&json_text(keys.field()));
+            text.push(':');
+            text.push_str(&json_text(&key));
+        }
         for (column, cell) in columns.iter().zip(self.rows.cells()) {
             let Some(decoded) = encoding.decode(cell) else {
                 return Err(column.undecodable(encoding, cell));
@@ -176,7 +202,7 @@ impl<R: BufRead> Importer for CsvImporter<'_, R> {
             self.table = self.begin()?;
         }
         match &mut self.table {
-            Some(table) => Ok(table.next_item(self.acceptor)?),
+            Some(table) => Ok(table.next_item(self.acceptor, self.keys.as_mut())?),
             None => Ok(None),
         }
     }
@@ -208,6 +234,9 @@ impl Column<'_> {
         let Some(field) = self.field else {
             return Ok(Some(json_text(cell)));
         };
+        if let Some(hint) = self.hint {
+            return self.hinted(hint, cell).map(Some);
+        }
         let read = match field.kind {
             FieldKind::Integer | FieldKind::Number => {
                 json::is_number(cell).then(|| cell.to_owned())
@@ -239,6 +268,27 @@ impl Column<'_> {
     }
 }
 
+impl Column<'_> {
+    /// The JSON of a cell that is written in a way of its own.
+    fn hinted(&self, hint: CellHint, cell: &str) -> Result<String, Rejection> {
+        let read = match hint {
+            CellHint::Decimal(sign) => table::number(cell, sign),
+            CellHint::Date(order) => table::date(cell, order)
+                .or_else(|| table::iso(cell))
+                .map(|moment| json_text(&moment.text)),
+        };
+        read.ok_or_else(|| {
+            let fault = Fault {
+                code: RejectionCode::InvalidFieldValue,
+                at: String::new(),
+                rule: hint.rule(),
+                value: Some(Given::text(cell)),
+            };
+            Cells::Columns.rejection(&self.name, fault)
+        })
+    }
+}
+
 fn json_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -246,139 +296,4 @@ fn json_text(text: &str) -> String {
 fn is_json(cell: &str) -> bool {
     // Within an object, so that the one check there is for records serves any value.
     RecordBody::parse(format!("{{\"cell\":{cell}}}")).is_ok_and(|body| body.members().len() == 1)
-}
-
-/// Splits bytes into rows and cells, holding one row at a time.
-struct Rows<R> {
-    input: Text<R>,
-    delimiter: u8,
-    engine: Reader,
-    limit: usize,
-    quotes: Quotes,
-    /// Line ends consumed so far.
-    line_ends: u64,
-    room: Vec<u8>,
-    room_ends: [usize; 64],
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// A row that was read: where it began, whether its cells were too much to hold, and what is wrong with its quotes.
-struct Row {
-    line: u64,
-    too_long: bool,
-    misquoted: Option<Misquoted>,
-}
-
-impl<R: BufRead> Rows<R> {
-    fn new(reader: R, limit: usize, is_known: impl Fn(&str) -> bool) -> io::Result<Self> {
-        let mut input = Text::begin(reader)?;
-        let found = delimiter::find(input.head(), input.encoding, is_known);
-        input.consume(found.said_in);
-        let delimiter = found.delimiter;
-        Ok(Self {
-            input,
-            delimiter,
-            engine: ReaderBuilder::new().delimiter(delimiter).build(),
-            limit,
-            quotes: Quotes::new(delimiter),
-            line_ends: u64::from(found.said_in > 0),
-            room: vec![0; 16 * 1024],
-            room_ends: [0; 64],
-            text: Vec::new(),
-            ends: Vec::new(),
-        })
-    }
-
-    fn names(&self, header: &Row) -> Result<Vec<String>, InputError> {
-        if header.too_long {
-            return Err(InputError::Header("is too long".to_owned()));
-        }
-        if let Some(misquoted) = header.misquoted {
-            return Err(InputError::Header(misquoted.in_header()));
-        }
-        let cells = self.cells().map(|cell| self.input.encoding.decode(cell));
-        let names: Option<Vec<String>> = cells.map(|cell| cell.map(Cow::into_owned)).collect();
-        names.ok_or_else(|| InputError::Header(format!("is not {}", self.input.encoding.name())))
-    }
-
-    /// How the table was read, so that a wrong guess can be noticed.
-    fn describe(&self, names: &[String]) -> String {
-        const SHOWN: usize = 12;
-        let mut columns: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
-        if let Some(more) = names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            columns.push(format!("and {more} more"));
-        }
-        format!(
-            "it was read as {} with {} between the cells, and its columns are {}",
-            self.input.encoding.name(),
-            delimiter::described(self.delimiter),
-            columns.join(", ")
-        )
-    }
-
-    fn cells(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(self.ends.iter().copied())
-            .map(|(start, end)| self.text.get(start..end).unwrap_or_default())
-    }
-
-    fn read(&mut self) -> io::Result<Option<Row>> {
-        self.skip_blank_lines()?;
-        let line = self.line_ends + 1;
-        self.quotes.begin_row();
-        let mut too_long = false;
-        let (mut written, mut fields) = (0, 0);
-        self.text.clear();
-        self.text.shrink_to(1024 * 1024);
-        self.ends.clear();
-        loop {
-            let input = self.input.fill_buf()?;
-            let (state, consumed, bytes, ends) =
-                self.engine
-                    .read_record(input, &mut self.room, &mut self.room_ends);
-            let consumed_part = input.get(..consumed).unwrap_or_default();
-            self.line_ends = self.quotes.follow(consumed_part, self.line_ends);
-            self.input.consume(consumed);
-            written += bytes;
-            fields += ends;
-            too_long |= written > self.limit || fields > self.limit / 8;
-            if !too_long {
-                self.text.extend(self.room.get(..bytes).unwrap_or_default());
-                self.ends
-                    .extend(self.room_ends.get(..ends).unwrap_or_default());
-            }
-            match state {
-                ReadRecordResult::Record => {
-                    // Of a row that is too long there is a part, which may end within a character.
-                    if !too_long {
-                        self.input.encoding = self.input.encoding.decided_by(&self.text);
-                    }
-                    return Ok(Some(Row {
-                        line,
-                        too_long,
-                        misquoted: self.quotes.misquoted(self.line_ends),
-                    }));
-                }
-                ReadRecordResult::End => return Ok(None),
-                ReadRecordResult::InputEmpty
-                | ReadRecordResult::OutputFull
-                | ReadRecordResult::OutputEndsFull => {}
-            }
-        }
-    }
-
-    /// Steps over line ends, so that a row is known to begin where the next byte is.
-    fn skip_blank_lines(&mut self) -> io::Result<()> {
-        loop {
-            let input = self.input.fill_buf()?;
-            match input.first() {
-                Some(b'\n') => self.line_ends += 1,
-                Some(b'\r') => {}
-                _ => return Ok(()),
-            }
-            self.input.consume(1);
-        }
-    }
 }

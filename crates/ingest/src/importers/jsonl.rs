@@ -7,10 +7,12 @@ use crate::error::InputError;
 use crate::importer::{Importer, Item};
 use crate::lines::{Line, Lines, MAX_LINE_BYTES};
 use crate::rejection::{Rejection, RejectionCode};
+use crate::table::RowKeys;
 
 pub struct JsonlImporter<'a, R> {
     lines: Lines<R>,
     acceptor: &'a Acceptor<'a>,
+    keys: Option<RowKeys>,
 }
 
 impl<'a, R: BufRead> JsonlImporter<'a, R> {
@@ -23,6 +25,7 @@ impl<'a, R: BufRead> JsonlImporter<'a, R> {
         Self {
             lines: Lines::new(reader, limit),
             acceptor,
+            keys: RowKeys::for_stream(acceptor),
         }
     }
 }
@@ -33,11 +36,11 @@ impl<R: BufRead> Importer for JsonlImporter<'_, R> {
             match line.bytes {
                 Some(bytes) if is_blank(bytes) => {}
                 Some(bytes) => {
-                    return Ok(Some(Item::new(
-                        line.number,
-                        bytes.len(),
-                        self.acceptor.line(bytes),
-                    )));
+                    let outcome = match &mut self.keys {
+                        Some(keys) => self.acceptor.line(&keys.keyed(bytes)),
+                        None => self.acceptor.line(bytes),
+                    };
+                    return Ok(Some(Item::new(line.number, bytes.len(), outcome)));
                 }
                 None => return Ok(Some(too_long(&line))),
             }

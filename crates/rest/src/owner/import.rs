@@ -11,7 +11,7 @@ use contract::id::{ConnectionId, StreamName};
 use ingest::importer::Stopped;
 use ingest::{
     Acceptor, BatchLimits, Companions, CsvImporter, Export, Format, Import, ImportError,
-    ImportReport, Importer, Input, JsonlImporter, LineForm, StreamChoice,
+    ImportReport, Importer, Input, JsonArrayImporter, JsonlImporter, LineForm, StreamChoice,
 };
 use store::records::Records;
 use store::{Store, StoreError};
@@ -250,6 +250,7 @@ impl Running<'_> {
         let consumed = input.consumed();
         let mut importer: Box<dyn Importer> = match format {
             Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
+            Format::Json => Box::new(JsonArrayImporter::new(input.into_reader(), &acceptor)),
             Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
             Format::Export(export) => export.importer(input, &acceptor, &self.companions),
         };

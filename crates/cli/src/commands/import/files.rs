@@ -59,9 +59,7 @@ impl ImportFile {
             let files = members.filter_map(|member| Self::from_member(member, takes_lines, survey));
             return Ok(files.collect());
         }
-        let content = File::open(path).map_err(unreadable)?;
-        let input = Input::from_file(&shown, &last_part(path), content)
-            .map_err(|error| to_failure(&error))?;
+        let input = open_input(path)?;
         file.format = Some(input.format().map_err(|error| to_failure(&error))?);
         file.length = Some(metadata.len());
         Ok(vec![file])
@@ -83,7 +81,7 @@ impl ImportFile {
         };
         match input.contents() {
             FileContents::Format {
-                format: Format::Jsonl | Format::Csv,
+                format: Format::Jsonl | Format::Json | Format::Csv,
                 ..
             } if !takes_lines => {
                 if member.path().to_ascii_lowercase().ends_with(".json") {
@@ -118,6 +116,22 @@ impl ImportFile {
         self.path.as_os_str() == "-"
     }
 
+    pub(super) fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What people may call what it holds: its name without endings.
+    pub(super) fn title(&self) -> String {
+        let name = last_part(&self.path);
+        name.split_once('.')
+            .map_or(name.as_str(), |(stem, _)| stem)
+            .to_owned()
+    }
+
     /// Whether it stands in a folder or an archive, where one that is broken does not stop the others.
     pub(super) fn is_member(&self) -> bool {
         self.member.is_some()
@@ -126,7 +140,7 @@ impl ImportFile {
     pub(super) fn export(&self) -> Option<Export> {
         match self.format {
             Some(Format::Export(export)) => Some(export),
-            Some(Format::Jsonl | Format::Csv) | None => None,
+            Some(Format::Jsonl | Format::Json | Format::Csv) | None => None,
         }
     }
 
@@ -161,6 +175,15 @@ impl ImportFile {
     pub(super) fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::new(format!("{}: it cannot be read: {error}", self.name().name))
     }
+}
+
+/// Opens a file to look at what it is.
+pub(super) fn open_input(path: &Path) -> CommandResult<Input> {
+    let shown = path.display().to_string();
+    let content = File::open(path)
+        .map_err(|error| Failure::new(format!("{shown}: it cannot be read: {error}")))?;
+    let input = Input::from_file(&shown, &last_part(path), content);
+    input.map_err(|error| to_failure(&error))
 }
 
 fn to_failure(error: &ImportError) -> Failure {

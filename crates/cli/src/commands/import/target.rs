@@ -65,6 +65,18 @@ impl ImportTarget {
         }
     }
 
+    /// The only connection of a connector, and one of its streams.
+    pub(super) fn of_stream(
+        sources: &Sources,
+        connector: &ConnectorKey,
+        stream: &StreamName,
+        context: &Context,
+    ) -> CommandResult<Self> {
+        let mut target = Self::new(connection_of(sources, connector, context)?);
+        target.stream = Some(stream.clone());
+        Ok(target)
+    }
+
     /// Finds the connection that is meant, and checks the stream against it.
     pub(super) fn resolve(
         sources: &Sources,

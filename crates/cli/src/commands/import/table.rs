@@ -1,0 +1,169 @@
+//! Tables of which nothing is declared: what they are found to be is shown, confirmed, declared and connected.
+
+use std::path::Path;
+
+use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use ingest::Format;
+use ingest::table::{self, Inferred};
+use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
+
+use super::Options;
+use super::files::{ImportFile, open_input};
+use super::target::ImportTarget;
+use crate::context::Context;
+use crate::failure::{CommandResult, Failure};
+use crate::output::visible;
+use crate::owner::{OwnerClient, RequestPath};
+
+/// Members of lines that say themselves where they belong.
+const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
+
+/// Where a table goes.
+pub(super) enum TableTarget {
+    /// It is none, or a declared source has its columns: the command says where it goes.
+    Declared,
+    /// A stream that was found, or made for it.
+    Found(ImportTarget),
+    /// It was a dry run, and what would be declared is shown.
+    Shown,
+}
+
+/// What is needed to find out what a table is.
+pub(super) struct TableFinder<'a> {
+    pub(super) options: &'a Options,
+    pub(super) sources: &'a Sources,
+    pub(super) owner: &'a OwnerClient,
+    pub(super) context: &'a Context,
+}
+
+impl TableFinder<'_> {
+    pub(super) fn find(&self, files: &[ImportFile]) -> CommandResult<TableTarget> {
+        let is_told = self.options.stream.is_some() || self.options.connection.is_some();
+        let Some(file) = files
+            .first()
+            .filter(|file| !is_told && file.length.is_some())
+        else {
+            return Ok(TableTarget::Declared);
+        };
+        // What cannot be read is told by the import.
+        let input = open_input(file.path());
+        let names = input.ok().and_then(|input| table::column_names(input).ok());
+        let names = names.unwrap_or_default();
+        let is_envelope = names.iter().all(|name| ENVELOPE.contains(&name.as_str()));
+        if names.is_empty() || is_envelope {
+            return Ok(TableTarget::Declared);
+        }
+        let known = self.streams_with(&names);
+        match known.as_slice() {
+            [] => self.add(file),
+            // One column that both have, such as an id, says little.
+            [(connector, stream)] if names.len() > 1 && file.format() != Some(Format::Jsonl) => {
+                let found = ImportTarget::of_stream(self.sources, connector, stream, self.context);
+                found.map(TableTarget::Found)
+            }
+            _ => Ok(TableTarget::Declared),
+        }
+    }
+
+    /// The declared streams that have most of the columns.
+    fn streams_with(&self, names: &[String]) -> Vec<(ConnectorKey, StreamName)> {
+        let mut known = Vec::new();
+        for connector in &self.sources.connectors {
+            for stream in &connector.streams {
+                let declared = names.iter().filter(|name| stream.fields.contains(name));
+                if 2 * declared.count() >= names.len() {
+                    known.push((connector.connector_key.clone(), stream.name.clone()));
+                }
+            }
+        }
+        known
+    }
+
+    /// Declares the table and adds a connection for it, if the owner agrees.
+    fn add(&self, file: &ImportFile) -> CommandResult<TableTarget> {
+        let output = self.context.output;
+        let title = file.title();
+        let inferred = infer(file.path(), &title, &self.free_key(&title))?;
+        show(&inferred, self.context);
+        if self.options.dry_run {
+            return Ok(TableTarget::Shown);
+        }
+        if !self.options.yes {
+            match output.confirm("Import it like this?") {
+                Some(true) => {}
+                Some(false) => return Err(Failure::new("nothing was imported").hint(edit_hint())),
+                None => {
+                    let message =
+                        "nothing is declared for this table, and there is no terminal to ask on";
+                    let failure = Failure::new(message).hint("--yes imports it as shown above");
+                    return Err(failure.hint(edit_hint()));
+                }
+            }
+        }
+        let path = RequestPath::new("/owner/declarations");
+        let declared: Declared = self.owner.post_text(&path, inferred.declaration)?;
+        let connector_key = ConnectorKey::parse(declared.connector_key.as_str())
+            .map_err(|error| Failure::new(error.to_string()))?;
+        let new = NewConnection {
+            connection_id: ConnectionId::parse(connector_key.as_str()).ok(),
+            connector_key,
+            name: title,
+        };
+        let connections = RequestPath::new("/owner/connections");
+        let connection: Connection = self.owner.post(&connections, &new)?;
+        output.note(&format!(
+            "Added the connection '{}' for it.",
+            connection.connection_id
+        ));
+        let mut target = ImportTarget::new(connection);
+        target.stream = StreamName::parse(table::STREAM).ok();
+        Ok(TableTarget::Found(target))
+    }
+
+    /// A key that no connector and no connection has yet.
+    fn free_key(&self, title: &str) -> String {
+        let slug = table::slug(title);
+        let is_taken = |key: &str| {
+            let mut connectors = self.sources.connectors.iter();
+            let mut connections = self.sources.connections.iter();
+            connectors.any(|one| one.connector_key.as_str() == key)
+                || connections.any(|one| one.connection_id.as_str() == key)
+        };
+        let numbered = (2..).map(|number| format!("{slug}-{number}"));
+        let mut keys = std::iter::once(slug.clone()).chain(numbered);
+        keys.find(|key| !is_taken(key)).unwrap_or(slug)
+    }
+}
+
+fn edit_hint() -> &'static str {
+    "`pdpp declare --from FILE > d.json` writes the declaration for editing"
+}
+
+/// Looks at a whole table.
+pub(crate) fn infer(path: &Path, title: &str, key: &str) -> CommandResult<Inferred> {
+    let input = open_input(path)?;
+    table::infer(input, title, key).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Shows what a table was found to be.
+pub(crate) fn show(inferred: &Inferred, context: &Context) {
+    let output = context.output;
+    output.note("Nothing is declared for this table. It would be declared like this:");
+    output.note(&inferred.declaration);
+    show_doubts(inferred, context);
+}
+
+/// Shows the first rows, and what was a guess.
+pub(crate) fn show_doubts(inferred: &Inferred, context: &Context) {
+    let output = context.output;
+    output.note("The first rows:");
+    for sample in &inferred.samples {
+        output.note(&format!("  {}", visible(sample)));
+    }
+    if !inferred.doubts.is_empty() {
+        output.note("Guessed:");
+    }
+    for doubt in &inferred.doubts {
+        output.note(&format!("  {}", visible(doubt)));
+    }
+}

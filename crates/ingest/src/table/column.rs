@@ -1,0 +1,287 @@
+//! What is seen of one column while a whole table is read: which ways of reading fit all its cells.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Value, json};
+
+use super::cells::{self, DateOrder};
+
+/// Values that are remembered to see whether all differ, or only few are there.
+const REMEMBERED: usize = 2_000_000;
+/// A text that says one of a few things is worth counting by.
+const FEW: usize = 500;
+const LONGEST_KEY: usize = 64;
+
+pub(super) struct Column {
+    pub(super) name: String,
+    /// How many cells hold something, and how many nothing.
+    pub(super) filled: u64,
+    pub(super) empty: u64,
+    /// The ways to read texts that fit all of them so far, the best first.
+    ways: Vec<Way>,
+    /// Whether a day comes with a time.
+    has_time: bool,
+    /// The kinds of JSON values, where they are not just cells.
+    json: Vec<Json>,
+    values: Option<HashSet<u64>>,
+    repeats: bool,
+    pub(super) longest: usize,
+}
+
+/// A way to read a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Boolean,
+    Iso,
+    Integer,
+    Date(DateOrder),
+    Decimal(char),
+}
+
+const WAYS: [Way; 8] = [
+    Way::Boolean,
+    Way::Iso,
+    Way::Integer,
+    Way::Date(DateOrder::DayMonthYear),
+    Way::Date(DateOrder::MonthDayYear),
+    Way::Date(DateOrder::YearMonthDay),
+    Way::Decimal('.'),
+    Way::Decimal(','),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Json {
+    Text,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Integer,
+    Number(Option<char>),
+    Boolean,
+    Date(Option<DateOrder>),
+    Time(Option<DateOrder>),
+    Array,
+    Object,
+    Mixed,
+}
+
+impl Way {
+    /// Whether a text can be read like this; with a time, if it is a day with one.
+    fn fits(self, cell: &str) -> Option<bool> {
+        let plain = |fits: bool| fits.then_some(false);
+        match self {
+            Self::Boolean => plain(
+                ["true", "false"]
+                    .iter()
+                    .any(|word| cell.eq_ignore_ascii_case(word)),
+            ),
+            Self::Integer => plain(is_integer(cell)),
+            Self::Decimal(sign) => {
+                plain(!has_leading_zero(cell) && cells::number(cell, sign).is_some())
+            }
+            Self::Iso => cells::iso(cell).map(|moment| moment.has_time),
+            Self::Date(order) => cells::date(cell, order).map(|moment| moment.has_time),
+        }
+    }
+}
+
+impl Column {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            filled: 0,
+            empty: 0,
+            ways: WAYS.to_vec(),
+            has_time: false,
+            json: Vec::new(),
+            values: Some(HashSet::new()),
+            repeats: false,
+            longest: 0,
+        }
+    }
+
+    pub(super) fn add_text(&mut self, cell: &str) {
+        if cell.is_empty() {
+            self.empty += 1;
+            return;
+        }
+        self.filled += 1;
+        self.longest = self.longest.max(cell.chars().count());
+        self.remember(cell);
+        let mut has_time = false;
+        self.ways.retain(|way| {
+            let fits = way.fits(cell);
+            has_time |= fits == Some(true);
+            fits.is_some()
+        });
+        self.has_time |= has_time;
+    }
+
+    pub(super) fn add_json(&mut self, value: &Value) {
+        let kind = match value {
+            Value::Null => return,
+            Value::String(text) => {
+                self.add_text(text);
+                if text.is_empty() {
+                    // A text, and no date.
+                    self.ways.clear();
+                }
+                Json::Text
+            }
+            Value::Number(number) => {
+                self.add_text(&number.to_string());
+                Json::Number
+            }
+            Value::Bool(_) => Json::Boolean,
+            Value::Array(_) => Json::Array,
+            Value::Object(_) => Json::Object,
+        };
+        if !matches!(kind, Json::Text | Json::Number) {
+            self.filled += 1;
+        }
+        if !self.json.contains(&kind) {
+            self.json.push(kind);
+        }
+    }
+
+    fn remember(&mut self, cell: &str) {
+        let Some(values) = &mut self.values else {
+            return;
+        };
+        let mut hasher = DefaultHasher::new();
+        cell.hash(&mut hasher);
+        self.repeats |= !values.insert(hasher.finish());
+        if values.len() > REMEMBERED || (self.repeats && values.len() > FEW) {
+            self.values = None;
+        }
+    }
+
+    /// Whether every row has another value, and one that can be a key.
+    pub(super) fn identifies(&self) -> bool {
+        let plain = matches!(self.kind().0, Kind::Text | Kind::Integer);
+        plain
+            && self.empty == 0
+            && !self.repeats
+            && self.values.is_some()
+            && self.longest <= LONGEST_KEY
+    }
+
+    /// Whether it says one of a few things, again and again.
+    pub(super) fn is_grouped(&self) -> bool {
+        let few = self
+            .values
+            .as_ref()
+            .is_some_and(|values| values.len() <= FEW);
+        self.kind().0 == Kind::Text && few && self.longest <= LONGEST_KEY
+    }
+
+    /// What it holds, and what is not certain about that.
+    pub(super) fn kind(&self) -> (Kind, Option<String>) {
+        let best = self.ways.first().copied();
+        let kind = match self.json.as_slice() {
+            _ if self.filled == 0 => Kind::Text,
+            [] => return self.cell_kind(),
+            // JSON has numbers of its own: a text of digits is a text.
+            [Json::Text] if best == Some(Way::Iso) => self.moment(None),
+            [Json::Text] => Kind::Text,
+            [Json::Number] if best == Some(Way::Integer) => Kind::Integer,
+            [Json::Number] => Kind::Number(None),
+            [Json::Boolean] => Kind::Boolean,
+            [Json::Array] => Kind::Array,
+            [Json::Object] => Kind::Object,
+            _ => Kind::Mixed,
+        };
+        (kind, None)
+    }
+
+    fn cell_kind(&self) -> (Kind, Option<String>) {
+        let Some(best) = self.ways.first().copied() else {
+            return (Kind::Text, None);
+        };
+        let name = &self.name;
+        let is_alike = |way: &&Way| std::mem::discriminant(*way) == std::mem::discriminant(&best);
+        let is_certain = self.ways.iter().filter(is_alike).count() == 1;
+        match best {
+            Way::Boolean => (Kind::Boolean, None),
+            Way::Integer => (Kind::Integer, None),
+            Way::Iso => (self.moment(None), None),
+            Way::Date(order) => {
+                let order_name = order.as_str();
+                let doubt = format!(
+                    "'{name}': no date tells the order of day and month; {order_name} is assumed"
+                );
+                (self.moment(Some(order)), (!is_certain).then_some(doubt))
+            }
+            Way::Decimal(sign) => {
+                let doubt =
+                    format!("'{name}': no number tells its decimal sign; '{sign}' is assumed");
+                (Kind::Number(Some(sign)), (!is_certain).then_some(doubt))
+            }
+        }
+    }
+
+    fn moment(&self, order: Option<DateOrder>) -> Kind {
+        if self.has_time {
+            Kind::Time(order)
+        } else {
+            Kind::Date(order)
+        }
+    }
+
+    /// Its property in the schema.
+    pub(super) fn schema(&self, is_key: bool) -> Value {
+        let kind = self.kind().0;
+        let name = match kind {
+            Kind::Text | Kind::Date(_) | Kind::Time(_) => "string",
+            Kind::Integer => "integer",
+            Kind::Number(_) => "number",
+            Kind::Boolean => "boolean",
+            Kind::Array => "array",
+            Kind::Object => "object",
+            Kind::Mixed => return json!({}),
+        };
+        let mut schema = if is_key {
+            json!({"type": name})
+        } else {
+            json!({"type": [name, "null"]})
+        };
+        let mut set = |member: &str, value: Value| {
+            if let Some(members) = schema.as_object_mut() {
+                members.insert(member.to_owned(), value);
+            }
+        };
+        match kind {
+            Kind::Date(_) => set("format", "date".into()),
+            Kind::Time(_) => set("format", "date-time".into()),
+            _ => {}
+        }
+        match kind {
+            Kind::Date(Some(order)) | Kind::Time(Some(order)) => {
+                set("x_table", json!({"date": order.as_str()}));
+            }
+            Kind::Number(Some(sign)) => set("x_table", json!({"decimal": sign.to_string()})),
+            _ => {}
+        }
+        schema
+    }
+}
+
+/// A number such as ids and codes are written, which loses its zeros if it is read as one.
+fn has_leading_zero(cell: &str) -> bool {
+    let digits = cell.trim().trim_start_matches('-');
+    digits.len() > 1
+        && digits.starts_with('0')
+        && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+}
+
+fn is_integer(cell: &str) -> bool {
+    cell.parse::<i64>().is_ok() && !has_leading_zero(cell) && !cell.starts_with('+')
+}

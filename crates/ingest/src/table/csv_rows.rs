@@ -1,0 +1,155 @@
+//! The rows of a table as text, where nothing tells how it is written: delimiter, lines before the header, and the header are
+//! found by looking at the first rows.
+
+use std::io::{self, BufRead, Cursor, Read};
+
+use serde_json::{Value, json};
+
+use super::cells;
+use crate::importers::Rows;
+use crate::lines::MAX_LINE_BYTES;
+
+const HEAD_BYTES: u64 = 64 * 1024;
+/// Rows that are compared to find the delimiter.
+const COMPARED: usize = 100;
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+pub(super) struct CsvRows {
+    rows: Rows<Box<dyn BufRead>>,
+    pub(super) names: Vec<String>,
+    pub(super) doubts: Vec<String>,
+    delimiter: u8,
+    has_header: bool,
+    /// The first row, if it is no header.
+    first: Option<Vec<String>>,
+}
+
+impl CsvRows {
+    /// Finds out how a table is written. Nothing if it has no rows.
+    pub(super) fn begin(mut reader: Box<dyn BufRead>) -> io::Result<Option<Self>> {
+        let mut head = Vec::new();
+        (&mut reader).take(HEAD_BYTES).read_to_end(&mut head)?;
+        let is_whole = (head.len() as u64) < HEAD_BYTES;
+        let Some((delimiter, width)) = layout(&head, is_whole)? else {
+            return Ok(None);
+        };
+        let whole: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
+        let mut rows = Rows::with_delimiter(whole, MAX_LINE_BYTES, delimiter)?;
+        let (mut doubts, mut before) = (Vec::new(), 0);
+        let header = loop {
+            match rows.next_cells()? {
+                None => return Ok(None),
+                Some(cells) if cells.len() == width => break cells,
+                Some(_) => before += 1,
+            }
+        };
+        if before > 0 {
+            let rows = if before == 1 { "row" } else { "rows" };
+            doubts.push(format!("{before} {rows} before the header are passed over"));
+        }
+        let has_header = is_header(&header);
+        let names = if has_header {
+            unique(&header)
+        } else {
+            doubts.push("no row names the columns, so they are numbered".to_owned());
+            (1..=width).map(|at| format!("column_{at}")).collect()
+        };
+        if has_header && names != header {
+            doubts
+                .push("columns without a name, or with one of another, are named anew".to_owned());
+        }
+        Ok(Some(Self {
+            rows,
+            names,
+            doubts,
+            delimiter,
+            has_header,
+            first: (!has_header).then_some(header),
+        }))
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<Vec<String>>> {
+        match self.first.take() {
+            Some(first) => Ok(Some(first)),
+            None => self.rows.next_cells(),
+        }
+    }
+
+    /// What importers must know of it.
+    pub(super) fn hint(&self) -> Value {
+        json!({"delimiter": char::from(self.delimiter).to_string(), "header": self.has_header})
+    }
+}
+
+/// The delimiter that gives most rows the same number of cells, more than one if possible, and that number.
+fn layout(head: &[u8], is_whole: bool) -> io::Result<Option<(u8, usize)>> {
+    let mut best: Option<(usize, u8, usize)> = None;
+    for delimiter in DELIMITERS {
+        let mut rows = Rows::with_delimiter(Cursor::new(head), MAX_LINE_BYTES, delimiter)?;
+        let mut widths = Vec::new();
+        while let Some(cells) = rows.next_cells()? {
+            widths.push(cells.len());
+            if widths.len() > COMPARED {
+                break;
+            }
+        }
+        // The last one may be cut.
+        if !is_whole {
+            widths.pop();
+        }
+        let mut counted = widths.clone();
+        counted.sort_unstable();
+        counted.dedup();
+        let alike = |width: usize| widths.iter().filter(|one| **one == width).count();
+        let width = counted
+            .into_iter()
+            .max_by_key(|width| (alike(*width) * (*width).min(8), *width));
+        if let Some(width) = width {
+            let score = alike(width) * if width > 1 { 100 + width.min(50) } else { 1 };
+            if best.is_none_or(|(most, ..)| score > most) {
+                best = Some((score, delimiter, width));
+            }
+        }
+    }
+    Ok(best.map(|(_, delimiter, width)| (delimiter, width)))
+}
+
+/// Whether a row names columns: no cell of it is a number or a date, and most say something.
+fn is_header(cells: &[String]) -> bool {
+    let is_value = |cell: &String| {
+        cells::iso(cell).is_some()
+            || cells::number(cell, '.').is_some()
+            || cells::number(cell, ',').is_some()
+            || cells::DateOrder::ALL
+                .iter()
+                .any(|order| cells::date(cell, *order).is_some())
+    };
+    let filled = cells.iter().filter(|cell| !cell.is_empty()).count();
+    !cells.iter().any(is_value) && 2 * filled > cells.len()
+}
+
+/// Names for columns that have none, or that of another.
+pub(crate) fn unique(header: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (at, cell) in header.iter().enumerate() {
+        let given: String = cell
+            .trim()
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(100)
+            .collect();
+        let given = if given.is_empty() {
+            format!("column_{}", at + 1)
+        } else {
+            given
+        };
+        let mut name = given.clone();
+        let mut count = 2;
+        while names.contains(&name) {
+            name = format!("{given}_{count}");
+            count += 1;
+        }
+        names.push(name);
+    }
+    names
+}

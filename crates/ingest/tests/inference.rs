@@ -1,0 +1,117 @@
+//! What a table is found to be holds for all its rows, whatever they are.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod memory;
+
+use std::io::Cursor;
+
+use contract::declaration::Declaration;
+use ingest::table::{self, Inferred};
+use ingest::{CsvImporter, Input, JsonArrayImporter, StreamChoice};
+use memory::{Memory, stream};
+use proptest::prelude::*;
+
+fn infer(name: &str, text: &str) -> Option<Inferred> {
+    let content = Cursor::new(text.as_bytes().to_vec());
+    let input = Input::from_file(name, name, content).unwrap();
+    table::infer(input, "a table", "a-table").ok()
+}
+
+fn store_of(inferred: &Inferred) -> Memory {
+    Memory::new(Declaration::parse(&inferred.declaration).unwrap())
+}
+
+#[test]
+fn what_no_value_proves_is_said() {
+    let inferred = infer("x.csv", "day,amount\n01/02/2024,\"1,234\"\n").unwrap();
+    assert_eq!(
+        inferred.doubts,
+        [
+            "no column identifies a row, so a hash of the whole row does; a row that changes comes as a new one",
+            "'day': no date tells the order of day and month; day-month-year is assumed",
+            "'amount': no number tells its decimal sign; '.' is assumed",
+        ]
+    );
+    let numbered = infer("x.csv", "1;2024-01-31\n2;2024-02-01\n").unwrap();
+    assert_eq!(
+        numbered.doubts[0],
+        "no row names the columns, so they are numbered"
+    );
+    assert!(numbered.declaration.contains("\"column_2\""));
+}
+
+proptest! {
+    #[test]
+    fn every_row_fits_the_declaration_that_was_made_of_it(
+        delimiter in prop::sample::select(vec![',', ';', '\t', '|']),
+        rows in prop::collection::vec(
+            prop::collection::vec(
+                prop_oneof![
+                    Just(String::new()),
+                    "[0-9]{1,6}",
+                    "-?[0-9]{1,3}[.,][0-9]{2}( EUR| €)?",
+                    "[0-3][0-9][./-][0-1][0-9][./-](20)?[0-9]{2}",
+                    "20[0-9]{2}-[0-1][0-9]-[0-3][0-9]( [0-2][0-9]:[0-5][0-9])?",
+                    "true|false",
+                    "[a-zäß ]{1,12}",
+                ],
+                3,
+            ),
+            1..40,
+        ),
+    ) {
+        let mut text = format!("one{delimiter}two{delimiter}three\n");
+        for row in &rows {
+            let cells: Vec<String> = row.iter().map(|cell| format!("\"{cell}\"")).collect();
+            text.push_str(&cells.join(&delimiter.to_string()));
+            text.push('\n');
+        }
+        let inferred = infer("x.csv", &text).unwrap();
+        let store = store_of(&inferred);
+        let acceptor = store.acceptor_for(StreamChoice::Always(stream(table::STREAM)));
+        let import = || store.import(&mut CsvImporter::new(text.as_bytes(), &acceptor));
+        let first = import();
+        prop_assert_eq!((first.read, first.rejected), (rows.len() as u64, 0), "{:?}", first.rejections);
+        prop_assert_eq!(import().added, 0);
+    }
+
+    #[test]
+    fn every_object_fits_the_declaration_that_was_made_of_it(
+        rows in prop::collection::vec(
+            prop::collection::vec(
+                (prop::sample::select(vec!["a", "b", "c"]), prop::sample::select(vec![
+                    "null", "1", "2.5", "true", "\"x\"", "\"\"", "\"2024-01-31\"", "[1]", "{\"d\":1}", "12345678901234567890",
+                ])),
+                0..4,
+            ),
+            1..20,
+        ),
+    ) {
+        let rows: Vec<String> = rows
+            .iter()
+            .map(|row| {
+                let mut members: Vec<String> = Vec::new();
+                for (name, value) in row {
+                    if !members.iter().any(|member| member.starts_with(&format!("\"{name}\""))) {
+                        members.push(format!("\"{name}\":{value}"));
+                    }
+                }
+                format!("{{{}}}", members.join(","))
+            })
+            .collect();
+        let text = format!("[{}]", rows.join(",\n"));
+        if let Some(inferred) = infer("x.json", &text) {
+            let store = store_of(&inferred);
+            let acceptor = store.acceptor_for(StreamChoice::Always(stream(table::STREAM)));
+            let report = store.import(&mut JsonArrayImporter::new(text.as_bytes(), &acceptor));
+            prop_assert_eq!(report.rejected, 0, "{:?} {}", report.rejections, inferred.declaration);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), name in prop::sample::select(vec!["x.csv", "x.json", "x.jsonl"])) {
+        if let Ok(input) = Input::from_file(name, name, Cursor::new(bytes)) {
+            let _ = table::infer(input, "x", "x");
+        }
+    }
+}
