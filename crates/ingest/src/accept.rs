@@ -13,16 +13,19 @@
 //!
 //! The content of a record is the slice of the line it stood in, never written anew.
 
+mod kept_keys;
+
 use std::collections::HashMap;
 
 use contract::declaration::Declaration;
-use contract::id::StreamName;
+use contract::id::{ConnectionId, StreamName};
 use contract::json::{self, JsonErrorCode, JsonKind, RecordBody};
 use contract::key::RecordKey;
 use contract::time::{Clock, Instant};
 use serde::Serialize;
-use store::records::{Change, ChangeOp};
+use store::records::{Change, ChangeOp, Records};
 
+use self::kept_keys::KeptKeys;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use crate::validate::{Cells, StreamRules};
 
@@ -76,6 +79,7 @@ pub struct Acceptor<'a> {
     choice: StreamChoice,
     form: LineForm,
     clock: &'a dyn Clock,
+    kept_keys: Option<KeptKeys<'a>>,
 }
 
 enum Op {
@@ -101,7 +105,19 @@ impl<'a> Acceptor<'a> {
             choice,
             form,
             clock,
+            kept_keys: None,
         }
+    }
+
+    /// Makes keys of records that importers make readable, except those that are there already.
+    #[must_use]
+    pub fn with_readable_keys(
+        mut self,
+        declaration: &'a Declaration,
+        existing: Option<(&'a dyn Records, &'a ConnectionId)>,
+    ) -> Self {
+        self.kept_keys = Some(KeptKeys::new(declaration, existing));
+        self
     }
 
     pub fn rules(&self) -> Accepted<&StreamRules<'a>> {
@@ -144,7 +160,10 @@ impl<'a> Acceptor<'a> {
     pub(crate) fn record(&self, stream: &str, record: &impl Serialize) -> Accepted<Change> {
         let malformed = |why: String| Rejection::new(RejectionCode::MalformedExport, why);
         let text = serde_json::to_string(record).map_err(|error| malformed(error.to_string()))?;
-        let body = RecordBody::parse(text).map_err(|error| malformed(error.to_string()))?;
+        let mut body = RecordBody::parse(text).map_err(|error| malformed(error.to_string()))?;
+        if let Some(kept) = &self.kept_keys {
+            body = kept.readable(stream, body)?;
+        }
         let rules = self.declared(stream)?;
         self.upsert(rules, rules.key_of(&body)?, body, Cells::Fields)
     }
@@ -153,6 +172,10 @@ impl<'a> Acceptor<'a> {
     pub(crate) fn deletion(&self, stream: &str, key: &str) -> Accepted<Change> {
         let rules = self.declared(stream)?;
         let malformed = |why: String| Rejection::new(RejectionCode::MalformedExport, why);
+        let key = match &self.kept_keys {
+            Some(kept) => kept.key(stream, key)?,
+            None => key.into(),
+        };
         Ok(Change {
             stream: rules.declaration.name.clone(),
             key: RecordKey::single(key).map_err(|error| malformed(error.to_string()))?,

@@ -205,6 +205,12 @@ impl Export {
         self.0.contents
     }
 
+    /// Whether its keys may be made readable. Those of the others are readable already, except where what is there is compared by
+    /// them.
+    pub fn has_free_keys(self) -> bool {
+        self != Self::WHATSAPP && self != Self::CALENDAR
+    }
+
     pub fn importer<'a>(
         self,
         input: Input,

@@ -15,7 +15,6 @@ pub(crate) mod mail;
 pub(crate) mod markdown;
 mod outline;
 mod pieces;
-mod readable_key;
 pub(crate) mod slack;
 pub(crate) mod telegram;
 pub(crate) mod whatsapp;

@@ -10,12 +10,14 @@ use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use contract::id::ConnectionId;
 use ingest::container::{Contents, Limits, Member, walk};
 use ingest::{BatchLimits, Companions, Export, FileContents, Format, Import, ImportReport, Input};
 use memory::{Memory, connection};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
+use store::records::Records;
 use tempfile::TempDir;
 
 /// An export, as it lies in the folder `exports/` of its name, and what must come of it.
@@ -107,7 +109,11 @@ fn import(store: &Memory, export: Export, files: &[&Member]) -> ImportReport {
     let connection = connection();
     let mut import = Import::new(store, &connection, BatchLimits::default());
     let companions = Companions::default();
-    let acceptor = store.acceptor();
+    let mut acceptor = store.acceptor();
+    if export.has_free_keys() {
+        let existing: Option<(&dyn Records, &ConnectionId)> = Some((store, &connection));
+        acceptor = acceptor.with_readable_keys(&store.declaration, existing);
+    }
     for member in files {
         let mut importer = export.importer(input(member, None), &acceptor, &companions);
         import.run(importer.as_mut(), None, &mut |_| {}).unwrap();
@@ -274,6 +280,75 @@ fn the_same_again_changes_nothing_and_a_newer_one_adds_and_updates() {
         let (files, ..) = sorted(case.export(), &contents);
         let newer = import(&store, case.export(), &files);
         assert_eq!((newer.added, newer.updated), case.newer, "{}", case.export);
+    }
+}
+
+/// A message with an attachment.
+fn message(id: &str, refers: &str, subject: &str) -> String {
+    format!(
+        "From - Mon Mar 04 10:11:12 2024\nMessage-ID: <{id}>\n{refers}From: a@example.org\nSubject: {subject}\nMIME-Version: 1.0\n\
+             Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nHello\n--b\n\
+             Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nx\n--b--\n\n"
+    )
+}
+
+/// Keys as an earlier release made them stay, with everything that points at them; new ones can stand in a handle.
+#[test]
+fn a_store_of_before_keeps_its_keys() {
+    let long = "x".repeat(80);
+    let old = [
+        message("a/b@example.org", "", "one"),
+        message(
+            "plain@example.org",
+            "In-Reply-To: <gone/away@example.org>\n",
+            "two",
+        ),
+        message(&long, "In-Reply-To: <a/b@example.org>\n", "three"),
+    ]
+    .concat();
+    let newer = [
+        old.clone(),
+        message(
+            "c/d@example.org",
+            "In-Reply-To: <a/b@example.org>\n",
+            "four",
+        ),
+        message("e@example.org", "In-Reply-To: <c/d@example.org>\n", "five"),
+    ]
+    .concat();
+    let run = |store: &Memory, text: &str, readable: bool| {
+        let connection = connection();
+        let mut acceptor = store.acceptor();
+        if readable {
+            let existing: Option<(&dyn Records, &ConnectionId)> = Some((store, &connection));
+            acceptor = acceptor.with_readable_keys(&store.declaration, existing);
+        }
+        store.import(&mut ingest::MailImporter::new(text.as_bytes(), &acceptor))
+    };
+    let store = Memory::with_export(Export::MAIL);
+    assert_eq!(run(&store, &old, false).added, 6);
+    let again = run(&store, &old, true);
+    assert_eq!((again.added, again.updated, again.unchanged), (0, 0, 6));
+    let more = run(&store, &newer, true);
+    assert_eq!((more.added, more.updated, more.unchanged), (4, 0, 6));
+    let body = |key: &str| -> Value {
+        let body = store.body("messages", key);
+        serde_json::from_str(&body.unwrap_or_else(|| panic!("no {key}"))).unwrap()
+    };
+    let new = "c-d@example.org-e3d1788d2e";
+    assert_eq!(body(new)["in_reply_to"], "a/b@example.org");
+    assert_eq!(body("e@example.org")["in_reply_to"], new);
+    let attachments = store.records_of("attachments");
+    assert!(
+        attachments
+            .iter()
+            .any(|attachment| attachment["message_id"] == new)
+    );
+    let fresh = Memory::with_export(Export::MAIL);
+    run(&fresh, &newer, true);
+    for (_, key) in fresh.records.borrow().keys() {
+        assert!(contract::segment::guard(key.as_str()).is_ok(), "{key}");
+        assert!(key.as_str().chars().count() <= 64, "{key}");
     }
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::json_members::{first_words, list, moment, some_list, some_text, text};
 use super::pieces::{Converter, Cut, Made, PieceImporter, parse_json};
-use super::readable_key::readable_key;
 use crate::exports::{Candidate, Known, Verdict};
 use crate::input::Input;
+use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::json_members::{each_text, first_words, list, moment, some_list, some_text, text};
 use super::outline::Outline;
 use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
-use super::readable_key::readable_key;
 use crate::exports::{Candidate, Companions, Known, Verdict};
+use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 

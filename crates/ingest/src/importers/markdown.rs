@@ -10,8 +10,8 @@ use serde_json::json;
 use self::note::Note;
 use super::json_members::{some_list, some_text};
 use super::pieces::{Converter, Cut, Made, PieceImporter};
-use super::readable_key::readable_key;
 use crate::exports::{Candidate, Known, Verdict};
+use crate::readable_key::readable_key;
 use crate::rejection::{Rejection, RejectionCode};
 use crate::shape::{self, Shape, Stream};
 

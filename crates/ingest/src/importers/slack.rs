@@ -10,9 +10,9 @@ use super::json_members::{
 };
 use super::outline::Outline;
 use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
-use super::readable_key::readable_key;
 use crate::exports::{Candidate, Companions, Known, Verdict};
 use crate::input::Input;
+use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 

@@ -246,7 +246,14 @@ impl Running<'_> {
             _ => {}
         }
         let clock = &*self.service.reader_settings.clock;
-        let acceptor = Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
+        let mut acceptor =
+            Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
+        if matches!(format, Format::Export(export) if export.has_free_keys()) {
+            let records: &dyn Records = &*self.service.store;
+            let existing = plan.connection.as_ref();
+            let existing = existing.map(|connection| (records, connection));
+            acceptor = acceptor.with_readable_keys(&plan.declaration, existing);
+        }
         let consumed = input.consumed();
         let mut importer: Box<dyn Importer> = match format {
             Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),

@@ -34,7 +34,7 @@ pub(crate) fn readable_key(text: &str) -> String {
 }
 
 /// Whether a text can stand in a handle as it is.
-fn is_readable(text: &str) -> bool {
+pub(crate) fn is_readable(text: &str) -> bool {
     contract::segment::guard(text).is_ok() && text.trim() == text && text.chars().count() <= LONGEST
 }
 
