@@ -11,7 +11,7 @@ const OF_KIND = 6;
 function kind(address) {
   const { pathname, searchParams } = new URL(address);
   const [, first = "", ...rest] = pathname.split("/");
-  const fixed = ["new", "activity", "end", "file", "download", "review"];
+  const fixed = ["new", "activity", "end", "file", "delete", "download", "review"];
   const parts = rest.map((part) => (fixed.includes(part) ? part : "…"));
   const asked = [...new Set([...searchParams.keys()].map((name) => name.replace(/\[.*/, "")))].sort();
   return `/${[first, ...parts].join("/")} ${asked.join(" ")}`;

@@ -11,6 +11,7 @@ import { discovered, Host, secrets } from "./host.mjs";
 import { launched, Owner, windowOf } from "./owner.mjs";
 import { crawled } from "./crawl.mjs";
 import { granted, seen } from "./granting.mjs";
+import { imported, saved } from "./importing.mjs";
 import { toured } from "./pages.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
@@ -150,6 +151,9 @@ try {
   await granted(owner);
   done("a grant is made, narrowed, seen through, looked at and ended without a script");
   done(`${await seen(owner)} pages seen as a grant have what its client gets`);
+  done(`${await imported(owner)} kinds of exports are uploaded, recognised, tried and imported without a script`);
+  await saved(owner);
+  done("a backup is saved");
   const { pages, kinds } = await crawled(judged, CONSOLE);
   done(`${pages} addresses that pages link to lead somewhere, and one of each of ${kinds} kinds is found good`);
 

@@ -1,11 +1,11 @@
 // Takes the pictures: the console and a consent from a running server, and terminal sessions from what they printed.
-// node take.cjs SIGN-IN-LINK FOLDER-OF-SESSIONS FOLDER-OF-PICTURES
+// node take.cjs SIGN-IN-LINK FOLDER-OF-SESSIONS FOLDER-OF-PICTURES FOLDER-OF-ALL-PAGES
 const { createHash, randomBytes } = require("node:crypto");
 const { mkdtempSync, readFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { chromium } = require("playwright-core");
 
-const [link, sessions, pictures] = process.argv.slice(2);
+const [link, sessions, pictures, all] = process.argv.slice(2);
 // Pages are at the link's host; applications ask at the address of the server.
 const origin = `http://127.0.0.1:${new URL(link).port}`;
 
@@ -49,7 +49,7 @@ async function consent(page) {
 async function main() {
   const browser = await chromium.launchPersistentContext(mkdtempSync(join(sessions, "chromium-")), {
     executablePath: process.env.CHROMIUM,
-    viewport: { width: 800, height: 640 },
+    viewport: { width: 1180, height: 800 },
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync"],
   });
@@ -62,16 +62,32 @@ async function main() {
   await page.goto(link);
   await page.click("button.main");
   await consent(page);
-  for (const stream of ["Notes", "Messages"]) {
-    await page.locator("label.tick", { hasText: stream }).first().locator("input").check();
+  for (const [source, stream] of [["Mara's notes", "notes/notes"], ["Mara's work mail", "mail-work/messages"]]) {
+    await page.locator("details.source > summary", { hasText: source }).click();
+    await page.locator(`input[value="${stream}"]`).check();
   }
   await page.locator("button.main", { hasText: "Review" }).click();
-  await take("consent", { fullPage: true });
+  await take("consent");
   // The answer goes to a program that is not there.
   await page.locator("button.main", { hasText: "Allow" }).click().catch(() => {});
   await page.waitForTimeout(500);
-  await page.goto(`${origin}/`);
+  const pages = new URL(link).origin;
+  await page.goto(`${pages}/`);
   await take("console");
+  await page.goto(`${pages}/search?q=bridge+vendor`);
+  await take("find");
+  await page.locator(".hits a").first().click();
+  await take("record");
+  // Every page, to be looked at before it is called done.
+  for (const path of ["/browse", "/browse/mail-work/messages", "/timeline", "/grants", "/grants/new", "/import", "/connections", "/settings", "/nowhere"]) {
+    await page.goto(`${pages}${path}`);
+    for (const [width, colorScheme] of [[390, "light"], [390, "dark"], [1280, "light"], [1280, "dark"]]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      const name = path.slice(1).replaceAll("/", "-");
+      await page.screenshot({ path: join(all, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+  }
   await browser.close();
 }
 

@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Measure the tools for agents at /mcp of a server of its own, beside the same searches at /v1
     #[arg(long, group = "surface")]
     pub mcp_http: bool,
+    /// Measure the owner's pages of a server of its own, beside the reads each makes at /v1
+    #[arg(long, group = "surface")]
+    pub pages: bool,
     /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
     #[arg(long, group = "surface")]
     pub answers: bool,

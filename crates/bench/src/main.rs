@@ -75,10 +75,11 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         };
         return bench::run_finding(&options, &mut out, &mut progress);
     }
-    let surface = match (options.http, options.mcp, options.mcp_http) {
-        (true, _, _) => Surface::Http,
-        (_, true, _) => Surface::Mcp,
-        (_, _, true) => Surface::McpHttp,
+    let surface = match (options.http, options.mcp, options.mcp_http, options.pages) {
+        (true, ..) => Surface::Http,
+        (_, true, ..) => Surface::Mcp,
+        (_, _, true, _) => Surface::McpHttp,
+        (.., true) => Surface::Pages,
         _ => return bench::run(&corpus, &mut out, &mut progress),
     };
     let options = SurfaceOptions {

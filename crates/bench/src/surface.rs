@@ -8,6 +8,7 @@ mod hosted;
 mod http;
 mod load;
 mod mcp;
+mod pages;
 mod process;
 mod request;
 mod stdio;
@@ -38,6 +39,8 @@ pub enum Surface {
     Mcp,
     /// `/mcp` of `pdpp serve`, over loopback connections.
     McpHttp,
+    /// The owner's pages of `pdpp serve`.
+    Pages,
 }
 
 #[derive(Clone)]
@@ -74,6 +77,10 @@ pub fn run_surface(
         Surface::McpHttp => {
             hosted::measure(&setup, &mut lines)?;
             ["over /mcp", "over /v1"]
+        }
+        Surface::Pages => {
+            pages::measure(&setup, &mut lines)?;
+            ["as a page", "over /v1"]
         }
     };
     let (records, seed) = (options.corpus.records, options.corpus.seed);

@@ -122,6 +122,21 @@ fn the_tools_of_a_server_are_measured_under_load_without_errors() {
 }
 
 #[test]
+fn the_owner_s_pages_are_measured_beside_the_reads_they_make() {
+    let rows = measure(Surface::Pages, 300, None).unwrap();
+    for page in [
+        "overview",
+        "search, rare word",
+        "search, common word",
+        "browse a stream",
+    ] {
+        let row = row(&rows, page);
+        assert_compared(row);
+        assert_judged(row);
+    }
+}
+
+#[test]
 fn every_question_of_the_sample_life_is_asked_for_every_host() {
     let options = AnswerOptions {
         program: PathBuf::from(env!("CARGO_BIN_EXE_pdpp")),

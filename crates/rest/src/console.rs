@@ -118,6 +118,8 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/browse/{connection_id}/{stream}/download", "downloadStream", browse::download::send),
     page!(Get "/timeline", "pageTimeline", timeline::show),
     page!(Get "/records/{connection_id}/{stream}/{record_id}", "pageRecord", record::show),
+    page!(Get "/records/{connection_id}/{stream}/{record_id}/delete", "pageDeleteRecord", record::delete::ask),
+    page!(Post "/records/{connection_id}/{stream}/{record_id}/delete", "deleteRecordOnPage", record::delete::delete),
     page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
     page!(Get "/import", "pageImport", import::show),
     page!(Post "/import", "uploadImport", import::upload),

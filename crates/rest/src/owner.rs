@@ -10,7 +10,7 @@ mod import;
 pub(crate) mod maintenance;
 mod model;
 mod progress;
-mod records;
+pub(crate) mod records;
 mod sign_in;
 mod sources;
 mod upload_frames;

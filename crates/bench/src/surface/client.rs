@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use grants::Secret;
 use http_body_util::BodyExt as _;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
@@ -31,6 +31,11 @@ pub(super) fn is_success(result: &[u8]) -> bool {
 pub(super) enum Question {
     Get(String),
     Message(String),
+    /// A page, as a browser that is signed in asks for it.
+    Page {
+        target: String,
+        cookie: String,
+    },
 }
 
 pub(super) type Answer = (StatusCode, Vec<u8>);
@@ -44,7 +49,7 @@ impl Question {
 
     pub(super) fn refusal(&self, (status, body): &Answer) -> Option<String> {
         let is_answer = match self {
-            Self::Get(_) => true,
+            Self::Get(_) | Self::Page { .. } => true,
             Self::Message(_) => is_success(body),
         };
         if is_answer && *status == StatusCode::OK {
@@ -57,14 +62,22 @@ impl Question {
     fn request(&self, host: String, authorization: &str) -> Result<Request<String>, BenchError> {
         let request = match self {
             Self::Get(target) => Request::get(target),
+            Self::Page { target, cookie } => Request::get(target)
+                .header(ACCEPT, "text/html")
+                .header(COOKIE, cookie),
             Self::Message(_) => Request::post("/mcp")
                 .header(CONTENT_TYPE, "application/json")
                 .header(ACCEPT, "application/json, text/event-stream")
                 .header("mcp-protocol-version", "2025-06-18"),
         };
         let body = match self {
-            Self::Get(_) => String::new(),
+            Self::Get(_) | Self::Page { .. } => String::new(),
             Self::Message(message) => message.clone(),
+        };
+        let host = match self {
+            // The pages have a name of their own on loopback, and no use for a token.
+            Self::Page { .. } => host.replace("127.0.0.1", "pdpp.localhost"),
+            Self::Get(_) | Self::Message(_) => host,
         };
         let request = request
             .header(HOST, host)
@@ -77,7 +90,9 @@ impl Question {
 impl Display for Question {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Get(text) | Self::Message(text) => f.write_str(text),
+            Self::Get(text) | Self::Message(text) | Self::Page { target: text, .. } => {
+                f.write_str(text)
+            }
         }
     }
 }

@@ -98,7 +98,7 @@ pub(super) async fn index(context: RequestContext) -> HandlerResult {
 
 fn card(viewer: &Viewer, source: &Source) -> SourceCard {
     let streams = source.streams.iter().map(|stream| StreamLink {
-        name: label(&title(stream.name.as_str())),
+        name: stream.label.clone(),
         address: viewer
             .seen(stream_address(&source.id, stream.name.as_str()))
             .to_string(),

@@ -172,7 +172,7 @@ fn own(service: &Service) -> Result<Own, Problem> {
     let mut attention: Vec<Attention> = open.iter().filter_map(|one| ends_soon(one, now)).collect();
     if !has_password(&*service.store, now).map_err(|error| failed(&error))? {
         attention.push(Attention {
-            text: "There is no password: you can sign in only with a link that `pdpp sign-in` prints. `pdpp owner-password` sets one.".to_owned(),
+            text: "There is no password: you can sign in only with a link that pdpp sign-in prints at the terminal.".to_owned(),
             address: "/settings",
             link: "Settings",
         });

@@ -1,6 +1,7 @@
 //! The page of a record, which citation URLs open: what it is called, who wrote it and when, its text, then everything
 //! else it has, what belongs to it, and what has become of it.
 
+pub(super) mod delete;
 pub(super) mod file;
 mod related;
 mod trace;
@@ -17,7 +18,9 @@ use serde_json::value::RawValue;
 use self::file::FileRow;
 use self::related::{Neighbours, Related};
 use self::trace::Trace;
+use super::address::Address;
 use super::body_text::{Block, BodyText, Span, lay_out};
+use super::browse::stream_address;
 use super::format::{format_number, label, visible};
 use super::frame::{Frame, Section};
 use super::html;
@@ -46,6 +49,10 @@ struct RecordPage {
     files: Vec<FileRow>,
     related: Vec<Related>,
     neighbours: Neighbours,
+    /// The page of its stream.
+    browse: String,
+    /// The page that deletes it; empty where it is seen as a grant.
+    delete: String,
     trace: Trace,
     raw: String,
 }
@@ -128,6 +135,18 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         fields: fields(&subject),
         related: related::rows(&viewer, &subject).await?,
         neighbours: related::neighbours(&viewer, &subject).await?,
+        browse: viewer
+            .seen(stream_address(
+                subject.connection.as_str(),
+                subject.stream.as_str(),
+            ))
+            .to_string(),
+        delete: if viewer.is_owner() {
+            let [connection, stream, key] = path.each_ref().map(String::as_str);
+            Address::of_parts("/records", &[connection, stream, key, "delete"]).to_string()
+        } else {
+            String::new()
+        },
         trace: trace::read(&viewer, &subject).await?,
         raw: raw(&subject.record),
         files,

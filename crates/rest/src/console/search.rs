@@ -18,7 +18,7 @@ use super::frame::{Frame, Section};
 use super::html;
 use super::moment::Moment;
 use super::sources::Sources;
-use super::stream_shape::{StreamShape, title};
+use super::stream_shape::StreamShape;
 use super::viewer::Viewer;
 use crate::params::Params;
 use crate::problem::Problem;
@@ -270,7 +270,7 @@ fn row(viewer: &Viewer, sources: &Sources, hit: &SearchHit) -> HitRow {
         source: sources
             .get(&connection)
             .map_or_else(|| label(&connection), |source| source.name.clone()),
-        stream: label(&title(&stream)),
+        stream: sources.label(&connection, &stream),
         colour: sources.get(&connection).map_or(0, |source| source.colour),
         excerpt: match excerpt {
             Some(text) => pieces(text),

@@ -1,10 +1,11 @@
 //! The streams that whoever looks may see, by connection, each connector with a colour of its own.
 
-use contract::id::StreamName;
+use contract::id::{ConnectorKey, StreamName};
 use contract::query::StreamsQuery;
 use contract::reader::ReadContract as _;
 
 use super::format::label;
+use super::stream_shape::title;
 use super::viewer::Viewer;
 use crate::problem::Problem;
 
@@ -25,6 +26,8 @@ pub(super) struct Source {
 
 pub(super) struct SourceStream {
     pub(super) name: StreamName,
+    /// What the declaration calls it, else its name as a title.
+    pub(super) label: String,
     pub(super) records: u64,
     /// When its newest record was emitted.
     pub(super) newest: Option<String>,
@@ -45,7 +48,9 @@ impl Sources {
             let Ok(name) = StreamName::parse(&stream.name) else {
                 continue;
             };
+            let connector = stream.connector_key.as_deref().unwrap_or_default();
             let entry = SourceStream {
+                label: stream_label(viewer, connector, name.as_str()),
                 name,
                 records: stream.record_count.unwrap_or_default(),
                 newest: stream.last_updated.as_option().cloned(),
@@ -71,6 +76,18 @@ impl Sources {
         Ok(Self(sources))
     }
 
+    /// What a stream of a connection is called.
+    pub(super) fn label(&self, connection: &str, stream: &str) -> String {
+        let streams = self
+            .get(connection)
+            .into_iter()
+            .flat_map(|one| &one.streams);
+        let mut streams = streams.filter(|one| one.name.as_str() == stream);
+        streams
+            .next()
+            .map_or_else(|| label(&title(stream)), |one| one.label.clone())
+    }
+
     pub(super) fn get(&self, connection: &str) -> Option<&Source> {
         self.0.iter().find(|source| source.id == connection)
     }
@@ -78,4 +95,12 @@ impl Sources {
     pub(super) fn records(&self) -> u64 {
         self.0.iter().map(Source::records).sum()
     }
+}
+
+fn stream_label(viewer: &Viewer, connector: &str, stream: &str) -> String {
+    let connector = ConnectorKey::parse(connector).ok();
+    let declaration = connector.and_then(|key| viewer.service.store.declaration(&key));
+    let declared = declaration.as_deref().and_then(|one| one.stream(stream));
+    let declared = declared.and_then(|stream| stream.label.as_deref());
+    declared.map_or_else(|| label(&title(stream)), label)
 }

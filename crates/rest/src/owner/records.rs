@@ -22,6 +22,11 @@ pub(super) async fn delete(mut context: RequestContext) -> HandlerResult {
     answer(context.service, move |service| deleted(service, &deletion)).await
 }
 
+/// Deletes all named records, or none if one does not exist.
+pub(crate) fn delete_records(service: &Service, deletion: &Deletion) -> Result<Deleted, Problem> {
+    deleted(service, deletion).map_err(|problem| problem.0)
+}
+
 fn deleted(service: &Service, deletion: &Deletion) -> OwnerResult<Deleted> {
     let now = service.now().to_rfc3339_millis();
     let mut batches: BTreeMap<&ConnectionId, Vec<Change>> = BTreeMap::new();

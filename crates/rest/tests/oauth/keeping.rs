@@ -186,3 +186,24 @@ async fn settings_tell_the_state_and_give_a_backup() {
         backup.text.len()
     );
 }
+
+#[tokio::test]
+async fn a_record_is_deleted_after_one_question_and_stays_so() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    browser
+        .get("/records/work/messages/m1")
+        .await
+        .shows("href=\"/records/work/messages/m1/delete\"");
+    let page = browser.get("/records/work/messages/m1/delete").await;
+    page.shows("cannot be taken back");
+    let csrf = page.field("csrf");
+    let target = "/records/work/messages/m1/delete";
+    assert_eq!(browser.post(target, &[]).await.status, 403);
+    assert_eq!(browser.get("/records/work/messages/m1").await.status, 200);
+    let pairs = [("csrf", csrf.as_str())];
+    let gone = browser.post(target, &pairs).await;
+    assert_eq!(gone.header("location"), "/browse/work/messages");
+    assert_eq!(browser.get("/records/work/messages/m1").await.status, 404);
+    assert_eq!(browser.post(target, &pairs).await.status, 404);
+}

@@ -10,9 +10,9 @@ use read::GrantReader;
 use tokio::task::JoinSet;
 
 use super::Question;
-use crate::console::format::{format_number, label};
+use crate::console::format::format_number;
 use crate::console::sources::Sources;
-use crate::console::stream_shape::{StreamShape, title};
+use crate::console::stream_shape::StreamShape;
 use crate::console::viewer::Viewer;
 use crate::problem::Problem;
 
@@ -93,7 +93,7 @@ async fn streams(
         query.connection_id.clone_from(&question.connection);
         query.streams = vec![stream.name.clone()];
         candidates.push(Candidate {
-            name: label(&title(stream.name.as_str())),
+            name: stream.label.clone(),
             value: stream.name.to_string(),
             query,
         });
