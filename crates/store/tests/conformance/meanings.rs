@@ -167,26 +167,26 @@ fn only_granted_fields_and_admitted_records_are_compared() {
 
 #[test]
 fn what_changes_is_not_found_by_what_it_was() {
-    // FI-33
+    // FI-33, FI-42
     let (_folder, store) = meaningful();
-    store.put(vec![
-        message("a", "car", ""),
-        message("b", "car", ""),
-        message("c", "car", ""),
-    ]);
+    store.put(["a", "b", "c"].map(|id| message(id, "car", "meal")).into());
     embed(&store);
-    store.put(vec![message("a", "doctor", ""), delete("messages", "b")]);
+    store.put(vec![
+        message("a", "doctor", "meal"),
+        delete("messages", "b"),
+    ]);
     let answer = ask(&store, "vehicle", vec![messages("work")], false);
     assert_eq!(alike(&answer), ["c"]);
     assert_eq!(answer.behind.len(), 1);
+    // Who sees only the body notices nothing of what was written to the subject.
+    let scopes = vec![scope("work", "messages", &["body"])];
+    let body = ask(&store, "supper", scopes, false);
+    assert_eq!(alike(&body), ["a", "c"]);
     embed(&store);
     assert_eq!(meant(&store, "vehicle"), ["c"]);
     assert_eq!(meant(&store, "physician"), ["a"]);
-    assert!(
-        ask(&store, "x", vec![messages("work")], false)
-            .behind
-            .is_empty()
-    );
+    let answer = ask(&store, "x", vec![messages("work")], false);
+    assert!(answer.behind.is_empty());
 }
 
 #[test]

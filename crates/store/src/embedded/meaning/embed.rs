@@ -9,7 +9,7 @@ use meaning::{Embedder, Window};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Opened;
-use super::vectors::{Made, MadeWindow, Progress, Vectors};
+use super::vectors::{Changed, Made, MadeWindow, Progress, Vectors};
 use crate::catalog::StreamRef;
 use crate::embedded::changes::parse_stored;
 use crate::embedded::digest::{CHECKED, checked};
@@ -177,6 +177,7 @@ impl EmbeddedStore {
                 Ok((last, rows.collect::<rusqlite::Result<Vec<(u64, u64)>>>()?))
             })?;
             if !changed.is_empty() {
+                let changed = self.changed(entry, vectors, changed)?;
                 vectors.leave_out(entry.id, last, &changed);
             }
             if last > made {
@@ -184,6 +185,51 @@ impl EmbeddedStore {
             }
         }
         Ok(behind)
+    }
+
+    /// Which fields of changed records still say what their vectors were made of.
+    fn changed(
+        &self,
+        entry: &StreamEntry,
+        vectors: &Vectors,
+        rows: Vec<(u64, u64)>,
+    ) -> Result<Vec<Changed>> {
+        let mut changed = Vec::new();
+        for (row, version) in rows {
+            stop::check()?;
+            let Some(made) = vectors.state().table.version_of(row) else {
+                continue;
+            };
+            let forms = self.database.read(|connection| {
+                let sql = "SELECT versions.data, records.data FROM records JOIN versions USING (row_id)
+                           WHERE row_id = ?1 AND versions.version <= ?2 AND versions.next_version > ?2";
+                let mut statement = connection.prepare_cached(sql)?;
+                let forms = statement.query_row(params![row, made], |row| {
+                    Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?))
+                });
+                forms.optional()
+            });
+            // What was erased or is damaged cannot be compared: its vectors are made anew.
+            let same = match forms {
+                Ok(Some((Some(then), Some(now)))) => self.same_texts(entry, then, now),
+                _ => Vec::new(),
+            };
+            changed.push(Changed { row, version, same });
+        }
+        Ok(changed)
+    }
+
+    fn same_texts(&self, entry: &StreamEntry, then: String, now: String) -> Vec<FieldName> {
+        let forms = (
+            parse_stored(then, self.path()),
+            parse_stored(now, self.path()),
+        );
+        let (Ok(then), Ok(now)) = forms else {
+            return Vec::new();
+        };
+        let fields = entry.layout.semantic.iter();
+        let is_same = |field: &&FieldName| then.text(field.as_str()) == now.text(field.as_str());
+        fields.filter(is_same).cloned().collect()
     }
 
     /// How many records have no vectors yet, and how many vectors there are.

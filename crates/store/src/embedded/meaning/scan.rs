@@ -140,23 +140,51 @@ impl Table {
         let Some(placed) = self.by_row.remove(&row) else {
             return;
         };
-        for at in placed.first..placed.first + placed.count {
-            if let Some(kind) = self.kinds.get_mut(at) {
+        self.leave_out(&placed, &[]);
+        self.compact_if_worth_it();
+    }
+
+    /// Marks the vectors of a record as gone, but for those of some kinds. Returns how many stay.
+    fn leave_out(&mut self, placed: &Placed, stay: &[u16]) -> usize {
+        let mut left = 0;
+        let own = placed.first..placed.first + placed.count;
+        for kind in self.kinds.get_mut(own).into_iter().flatten() {
+            if stay.contains(kind) {
+                left += 1;
+            } else if *kind != GONE {
                 *kind = GONE;
+                self.gone += 1;
             }
         }
-        self.gone += placed.count;
+        left
+    }
+
+    fn compact_if_worth_it(&mut self) {
         if self.gone > 1_000 && self.gone > self.kinds.len() / MOST_GONE {
             self.compact();
         }
     }
 
-    /// Removes the vectors of a record that were made of an earlier form of it.
-    pub(super) fn remove_before(&mut self, row: u64, version: u64) {
-        let is_old = |placed: &Placed| placed.version < version;
-        if self.by_row.get(&row).is_some_and(is_old) {
-            self.remove(row);
+    /// The version of a record that its vectors were made of.
+    pub(super) fn version_of(&self, row: u64) -> Option<u64> {
+        self.by_row.get(&row).map(|placed| placed.version)
+    }
+
+    /// Removes the vectors of a record that were made of an earlier form of it, but for those of kinds that said the same then.
+    pub(super) fn remove_before(&mut self, row: u64, version: u64, same: &[u16]) {
+        let Some(mut placed) = self.by_row.get(&row).copied() else {
+            return;
+        };
+        if placed.version >= version {
+            return;
         }
+        placed.version = version;
+        if self.leave_out(&placed, same) > 0 {
+            self.by_row.insert(row, placed);
+        } else {
+            self.by_row.remove(&row);
+        }
+        self.compact_if_worth_it();
     }
 
     /// Removes all vectors of some kinds.
@@ -177,6 +205,7 @@ impl Table {
         places.sort_unstable_by_key(|(_, placed)| placed.first);
         for (row, placed) in places {
             let entries: Vec<Entry> = (placed.first..placed.first + placed.count)
+                .filter(|at| self.kinds.get(*at).is_some_and(|kind| *kind != GONE))
                 .filter_map(|at| {
                     Some(Entry {
                         id: *self.ids.get(at)?,
@@ -409,9 +438,12 @@ mod tests {
         let rows = RowSet::default();
         let all = [Admission::All, Admission::All];
         assert_eq!(ids(table.nearest(&wanted(&[1], &all, &rows))), [3, 4]);
-        table.remove_before(1, 2);
+        table.remove_before(1, 2, &[]);
         assert_eq!(table.len(), 2);
-        table.remove_before(1, 3);
+        table.remove_before(1, 3, &[0]);
+        assert_eq!((table.len(), table.version_of(1)), (2, Some(3)));
+        table.remove_before(1, 4, &[1]);
+        assert_eq!((table.len(), table.version_of(1)), (1, None));
         assert_eq!(ids(table.nearest(&wanted(&[1], &all, &rows))), [3]);
         table.remove_kinds(&[1]);
         assert_eq!(table.len(), 0);

@@ -55,6 +55,14 @@ pub(super) struct State {
     pub(super) generation: u64,
 }
 
+/// A record that has changed since its vectors were made.
+pub(super) struct Changed {
+    pub(super) row: u64,
+    pub(super) version: u64,
+    /// The fields that say what they said then.
+    pub(super) same: Vec<FieldName>,
+}
+
 /// The vectors of one record; none if it is gone or has no text.
 pub(super) struct Made {
     pub(super) row: u64,
@@ -210,11 +218,16 @@ impl Vectors {
         Ok(())
     }
 
-    /// Removes vectors from memory that were made of earlier forms of records, given the rows that changed up to a version.
-    pub(super) fn leave_out(&self, stream: i64, upto: u64, changed: &[(u64, u64)]) {
+    /// Removes vectors from memory that were made of earlier forms of records, given the rows that changed up to a version. A
+    /// field that says what it said before keeps its vectors: who sees no other field must not notice the change.
+    pub(super) fn leave_out(&self, stream: i64, upto: u64, changed: &[Changed]) {
         let mut state = self.state_mut();
-        for (row, version) in changed {
-            state.table.remove_before(*row, *version);
+        let State { table, kinds, .. } = &mut *state;
+        for one in changed {
+            let is_same = |kind: &Kind| kind.stream == stream && one.same.contains(&kind.field);
+            let same = (0..).zip(&*kinds).filter(|(_, kind)| is_same(kind));
+            let same: Vec<u16> = same.map(|(number, _)| number).collect();
+            table.remove_before(one.row, one.version, &same);
         }
         state.looked.insert(stream, upto);
     }
