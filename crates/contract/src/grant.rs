@@ -3,15 +3,19 @@
 //! A grant is closed: what it does not name it does not give, and an empty selection is an error, never "everything".
 //! An [`Authority`] is what a token resolves to: the owner, or the rows of one grant or of several.
 
+mod rule;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use thiserror::Error;
 
-use crate::declaration::{PROTOCOL_VERSION, Source, connector_key_of};
+use crate::declaration::{PROTOCOL_VERSION, Source, StreamDeclaration, connector_key_of};
 use crate::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, PackageId, StreamName};
 use crate::time::{Instant, TimeRange};
+
+pub use rule::{RowRule, RuleDocument, RuleMistake};
 
 /// A resolved grant. Reading one from JSON checks every rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,6 +100,21 @@ pub struct GrantedStream {
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
     pub resources: Option<Vec<String>>,
+    /// Only records that meet all of these.
+    #[serde(rename = "where")]
+    pub only: Option<Vec<RowRule>>,
+    /// No record that meets any of these, whatever else allows it.
+    pub except: Option<Vec<RowRule>>,
+}
+
+impl GrantedStream {
+    /// The first rule that the declaration does not allow. As long as there is one, nothing of the stream can be read.
+    pub fn broken_rule(&self, declared: &StreamDeclaration) -> Option<(&RowRule, RuleMistake)> {
+        let rules = self.only.iter().chain(&self.except).flatten();
+        rules
+            .map(|rule| (rule, rule.typed(declared)))
+            .find_map(|(rule, typed)| Some((rule, typed.err()?)))
+    }
 }
 
 /// Only records of this time. A record whose field holds no time is invisible.
@@ -234,6 +253,8 @@ impl Grant {
                         .resources
                         .as_ref()
                         .map(|keys| keys.iter().cloned().collect()),
+                    only: stream.only.clone().unwrap_or_default(),
+                    except: stream.except.clone().unwrap_or_default(),
                 });
             }
         }
@@ -253,6 +274,11 @@ fn check_stream(stream: &GrantedStream) -> Result<(), GrantError> {
     }
     if let Some(constraint) = &stream.time_constraint {
         constraint.range()?;
+    }
+    for (member, rules) in [("where", &stream.only), ("except", &stream.except)] {
+        if rules.as_ref().is_some_and(Vec::is_empty) {
+            return Err(GrantError::Empty(list(member)));
+        }
     }
     Ok(())
 }
@@ -303,6 +329,10 @@ pub struct GrantedRow {
     pub time_constraint: Option<TimeConstraint>,
     /// Only these records, by canonical key.
     pub resources: Option<BTreeSet<String>>,
+    /// Only records that meet all of these.
+    pub only: Vec<RowRule>,
+    /// No record that meets any of these.
+    pub except: Vec<RowRule>,
 }
 
 impl GrantedRow {

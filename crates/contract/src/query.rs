@@ -11,7 +11,7 @@ use crate::window::WindowSelector;
 
 pub use part::{
     Count, DEFAULT_PAGE_LIMIT, ExpandRequest, Filter, FilterTest, MAX_PAGE_LIMIT, Order, PageLimit,
-    Projection, Sort,
+    Projection, Sort, split_condition,
 };
 
 /// Query parameters in wire form, decoded.

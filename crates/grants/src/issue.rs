@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
     AccessMode, Authority, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
-    GrantedStream, SourceDeclarationVersion, Subject, TimeConstraint,
+    GrantedStream, RowRule, SourceDeclarationVersion, Subject, TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
@@ -70,6 +70,15 @@ pub struct IssuedStream {
     /// Only these records, by canonical key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<String>>,
+    /// Only records that meet all of these.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<RowRule>>,
+    /// No record that meets any of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub except: Option<Vec<RowRule>>,
+    /// Why nothing of it can be read any more, although it is granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
 }
 
 impl IssuedStream {
@@ -80,7 +89,25 @@ impl IssuedStream {
             fields: stream.fields.clone(),
             time_constraint: stream.time_constraint.clone(),
             resources: stream.resources.clone(),
+            only: stream.only.clone(),
+            except: stream.except.clone(),
+            closed: None,
         }
+    }
+
+    /// Says so where the current declaration does not allow one of the rules any more.
+    fn now(mut self, store: &dyn Store) -> Self {
+        let connection = store.connection(&self.connection_id);
+        let declaration = connection.and_then(|one| store.declaration(&one.connector));
+        let declared = declaration.as_ref();
+        let declared = declared.and_then(|one| one.stream(self.stream.as_str()));
+        let granted = self.granted();
+        let broken = declared.and_then(|declared| granted.broken_rule(declared));
+        self.closed = broken.map(|(rule, mistake)| {
+            let (field, why) = (rule.field(), mistake.rule);
+            format!("its rule on {field} does not fit the declaration any more: {why}")
+        });
+        self
     }
 
     pub(crate) fn granted(&self) -> GrantedStream {
@@ -90,6 +117,8 @@ impl IssuedStream {
             fields: self.fields.clone(),
             time_constraint: self.time_constraint.clone(),
             resources: self.resources.clone(),
+            only: self.only.clone(),
+            except: self.except.clone(),
         }
     }
 }
@@ -261,6 +290,12 @@ pub fn owner_token(
         token_id: token.id,
         expires_at: token.expires_at.to_rfc3339_millis(),
     })
+}
+
+/// What a grant gives under the current declarations, one entry per connection and stream.
+pub(crate) fn current_streams(grant: &Grant, store: &dyn Store) -> Vec<IssuedStream> {
+    let streams = streams_of(grant).into_iter();
+    streams.map(|stream| stream.now(store)).collect()
 }
 
 /// What a grant gives, one entry per connection and stream.

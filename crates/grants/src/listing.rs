@@ -10,7 +10,7 @@ use store::grants::{
 use store::{Store, StoreError};
 use thiserror::Error;
 
-use crate::issue::{IssuedStream, streams_of};
+use crate::issue::{IssuedStream, current_streams};
 use crate::token::{TokenError, TokenKind, live_grant, tokens_ended};
 
 /// Why a grant was revoked without the owner.
@@ -285,7 +285,10 @@ fn grant_overview(
         narrowed_at: stored.narrowed_at.map(Instant::to_rfc3339_millis),
         last_used_at: stored.last_used_at.map(Instant::to_rfc3339_millis),
         grant_ids: vec![stored.id.clone()],
-        streams: grant.as_ref().map(streams_of).unwrap_or_default(),
+        streams: grant
+            .as_ref()
+            .map(|grant| current_streams(grant, store))
+            .unwrap_or_default(),
         grants: grant.into_iter().collect(),
     })
 }

@@ -9,10 +9,11 @@ mod details;
 mod document;
 mod flags;
 mod resolve;
+mod rules;
 
 use contract::declaration::Source;
 use contract::document::Mistakes;
-use contract::grant::{AccessMode, GrantedStream};
+use contract::grant::{AccessMode, GrantedStream, RowRule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
@@ -24,6 +25,7 @@ pub(crate) use details::AI_TRAINING;
 
 /// What `pdpp grant create` takes without a details file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Flags {
     pub connections: Vec<String>,
     pub streams: Vec<String>,
@@ -31,6 +33,12 @@ pub struct Flags {
     pub fields: Vec<String>,
     pub since: Option<String>,
     pub until: Option<String>,
+    /// Only records that meet all of these, each written as a filter.
+    #[serde(default, rename = "where", skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// No record that meets any of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
 }
 
 /// What should be granted, not yet resolved against the catalog.
@@ -124,7 +132,15 @@ struct StreamRequest {
     part: FieldsRequest,
     time: Option<TimeRequest>,
     resources: Option<Vec<Named>>,
+    only: Option<Vec<RuleRequest>>,
+    except: Option<Vec<RuleRequest>>,
     connections: Option<Vec<Named>>,
+}
+
+#[derive(Debug, Clone)]
+struct RuleRequest {
+    path: String,
+    rule: RowRule,
 }
 
 #[derive(Debug, Clone)]

@@ -2,12 +2,13 @@
 //!
 //! Names come from declarations, records and applications: each surface passes the function that makes them harmless there.
 
-use contract::grant::{AccessMode, Grant, GrantedStream, TimeConstraint};
+use contract::declaration::RangeOperator;
+use contract::grant::{AccessMode, Grant, GrantedStream, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
 use serde_json::Value;
 
-use crate::issue::IssuedStream;
+use crate::issue::{IssuedStream, streams_of};
 use crate::listing::Overview;
 use crate::selection::Draft;
 
@@ -48,9 +49,19 @@ impl Wording {
         lines
     }
 
-    /// What one grant gives, in the same lines.
-    pub fn grant(&self, grant: &Grant) -> Vec<String> {
-        let mut lines = self.rows(&crate::issue::streams_of(grant));
+    /// What one grant gives, in the same lines. `current` says which of its streams are closed.
+    pub fn grant(&self, grant: &Grant, current: &[IssuedStream]) -> Vec<String> {
+        let mut rows = streams_of(grant);
+        for row in &mut rows {
+            let is_row = |one: &&IssuedStream| {
+                one.connection_id == row.connection_id && one.stream == row.stream
+            };
+            row.closed = current
+                .iter()
+                .find(is_row)
+                .and_then(|one| one.closed.clone());
+        }
+        let mut lines = self.rows(&rows);
         lines.extend(self.terms(&Terms::from_grant(grant)));
         lines
     }
@@ -75,17 +86,56 @@ impl Wording {
 
     pub fn row(&self, connection: &ConnectionId, stream: &GrantedStream) -> String {
         let fields = stream.fields.iter().map(FieldName::as_str);
-        let limits = [
-            Some(self.names("field", fields)),
-            stream.time_constraint.as_ref().map(|time| self.span(time)),
-            stream.resources.as_deref().map(|keys| self.records(keys)),
-        ];
-        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        let mut parts = vec![self.names("field", fields)];
+        parts.extend(self.limits(stream));
         let name = (self.harmless)(stream.name.as_str());
-        format!("{connection} {name}: {}", limits.join("; "))
+        format!("{connection} {name}: {}", parts.join("; "))
     }
 
-    pub fn span(&self, time: &TimeConstraint) -> String {
+    /// Which records of a stream are granted: its time, its list of records and its rules. Empty for all of them.
+    pub fn limits(&self, stream: &GrantedStream) -> Vec<String> {
+        let time = stream.time_constraint.as_ref().map(|time| self.span(time));
+        let keys = stream.resources.as_deref().map(|keys| self.records(keys));
+        let only = stream.only.iter().flatten();
+        let only = only.map(|rule| format!("only where {}", self.rule(rule)));
+        let except = stream.except.iter().flatten();
+        let except = except.map(|rule| format!("never where {}", self.rule(rule)));
+        let limits = time.into_iter().chain(keys);
+        limits.chain(only).chain(except).collect()
+    }
+
+    fn rule(&self, rule: &RowRule) -> String {
+        let rule = rule.document();
+        let field = (self.harmless)(rule.field.as_str());
+        if let Some(value) = &rule.eq {
+            return format!("{field} is {}", self.value(value));
+        }
+        if let Some(values) = &rule.one_of {
+            let values: Vec<String> = values.iter().map(|value| self.value(value)).collect();
+            let left_out = values.len().saturating_sub(self.most);
+            let shown: Vec<&str> = values.iter().take(self.most).map(String::as_str).collect();
+            let more = more(left_out, "value").map_or_else(String::new, |more| format!(" {more}"));
+            return format!("{field} is one of {}{more}", shown.join(", "));
+        }
+        let words = [
+            (RangeOperator::Gte, "at least"),
+            (RangeOperator::Gt, "more than"),
+            (RangeOperator::Lte, "at most"),
+            (RangeOperator::Lt, "less than"),
+        ];
+        let bounds = words.iter().filter_map(|(operator, words)| {
+            let bound = rule.bound(*operator)?;
+            Some(format!("{words} {}", self.value(bound)))
+        });
+        format!("{field} is {}", bounds.collect::<Vec<_>>().join(" and "))
+    }
+
+    /// The value of a rule, in quotes: it may hold any words.
+    fn value(&self, value: &str) -> String {
+        (self.harmless)(&Value::from(value).to_string())
+    }
+
+    fn span(&self, time: &TimeConstraint) -> String {
         let bound = |word: &str, at: &Option<String>| match at {
             Some(at) => format!(" {word} {}", self.moment(at)),
             None => String::new(),
@@ -98,7 +148,7 @@ impl Wording {
         )
     }
 
-    pub fn records(&self, keys: &[String]) -> String {
+    fn records(&self, keys: &[String]) -> String {
         let names = self.names("record", keys.iter().map(String::as_str));
         match keys {
             [_] => format!("only the record {names}"),
@@ -109,7 +159,13 @@ impl Wording {
     fn rows(&self, rows: &[IssuedStream]) -> Vec<String> {
         let shown = rows.iter().take(self.most);
         let mut lines: Vec<String> = shown
-            .map(|row| self.row(&row.connection_id, &row.granted()))
+            .map(|row| {
+                let words = self.row(&row.connection_id, &row.granted());
+                match &row.closed {
+                    None => words,
+                    Some(why) => format!("{words}; closed: {}", (self.harmless)(why)),
+                }
+            })
             .collect();
         lines.extend(more(rows.len().saturating_sub(self.most), "stream"));
         lines
@@ -207,6 +263,8 @@ mod tests {
                 until: until.map(str::to_owned),
             }),
             resources: keys.map(|keys| keys.iter().map(|key| (*key).to_owned()).collect()),
+            only: None,
+            except: None,
         }
     }
 
@@ -238,6 +296,33 @@ mod tests {
         assert_eq!(
             row(Wording::brief(2, str::to_owned), &granted),
             "mail-work messages: field_000, field_001 and 98 more fields; only sent_at before 2026-02-01 00:00 UTC; only the 3 records a, b and 1 more record"
+        );
+    }
+
+    #[test]
+    fn every_rule_stands_in_the_words() {
+        // GM-01: the words of a grant name the field, the operator and every value of its rules.
+        let rules = |rules: &[&str]| {
+            let rules = rules.iter().map(|rule| serde_json::from_str(rule).unwrap());
+            Some(rules.collect::<Vec<RowRule>>())
+        };
+        let granted = GrantedStream {
+            fields: vec![FieldName::parse("id").unwrap()],
+            only: rules(&[
+                r#"{"field":"channel","in":["family","a \"b\"","work"]}"#,
+                r#"{"field":"size","gte":"1","lt":"9"}"#,
+            ]),
+            except: rules(&[r#"{"field":"sender","eq":"my doctor"}"#]),
+            ..stream(None, None)
+        };
+        assert_eq!(
+            row(Wording::whole(str::to_owned), &granted),
+            r#"mail-work messages: id; only where channel is one of "family", "a \"b\"", "work"; only where size is at least "1" and less than "9"; never where sender is "my doctor""#
+        );
+        let brief = row(Wording::brief(1, str::to_owned), &granted);
+        assert!(
+            brief.contains(r#"channel is one of "family" and 2 more values; only where size"#),
+            "{brief}"
         );
     }
 

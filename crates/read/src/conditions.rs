@@ -3,9 +3,10 @@
 
 use std::ops::Bound;
 
-use contract::declaration::RangeOperator;
+use contract::declaration::{RangeOperator, StreamDeclaration};
 use contract::error::{ErrorCode, ReadError};
-use contract::json::RecordBody;
+use contract::grant::{RowRule, RuleMistake};
+use contract::json::{self, JsonKind, RecordBody};
 use contract::query::{Filter, FilterTest};
 use contract::scalar::{FieldKind, Scalar, ScalarError};
 use store::search::{Filter as StoreFilter, Test};
@@ -23,6 +24,19 @@ impl Conditions {
             conditions.add(row, filter)?;
         }
         Ok(conditions)
+    }
+
+    /// The rules of a grant, unless the declaration does not allow one of them. Their fields need not be visible.
+    pub(crate) fn from_rules(
+        stream: &StreamDeclaration,
+        rules: &[RowRule],
+    ) -> Result<Self, RuleMistake> {
+        let typed = rules.iter().map(|rule| {
+            let (kind, test) = rule.typed(stream)?;
+            let field = rule.field().clone();
+            Ok((kind, StoreFilter { field, test }))
+        });
+        typed.collect::<Result<_, _>>().map(Self)
     }
 
     fn add(&mut self, row: &Row, filter: &Filter) -> Result<(), ReadError> {
@@ -86,33 +100,25 @@ impl Conditions {
         self.0.iter().map(|(_, filter)| filter.field.to_string())
     }
 
+    /// Whether a record meets one of them, or holds a value of which that cannot be told. Null and absent values do not.
+    pub(crate) fn any_may_hold(&self, body: &RecordBody) -> bool {
+        self.0.iter().any(|(kind, filter)| {
+            let raw = body.get(filter.field.as_str());
+            raw.filter(|raw| json::kind_of(raw) != JsonKind::Null)
+                .is_some_and(|raw| {
+                    let value = Scalar::from_json(*kind, raw);
+                    value.is_none_or(|value| filter.test.holds(&value))
+                })
+        })
+    }
+
     /// Whether a record meets them all. Null, absent and unreadable values never do.
     pub(crate) fn pass(&self, body: &RecordBody) -> bool {
         self.0.iter().all(|(kind, filter)| {
             let raw = body.get(filter.field.as_str());
             let value = raw.and_then(|raw| Scalar::from_json(*kind, raw));
-            value.is_some_and(|value| passes(&filter.test, &value))
+            value.is_some_and(|value| filter.test.holds(&value))
         })
-    }
-}
-
-fn passes(test: &Test, value: &Scalar) -> bool {
-    match test {
-        Test::Equals(wanted) => wanted == value,
-        Test::Range(low, high) => {
-            let compare = |bound: &Scalar| value.compare(bound);
-            let above = match low {
-                Bound::Unbounded => true,
-                Bound::Included(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_ge),
-                Bound::Excluded(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_gt),
-            };
-            let below = match high {
-                Bound::Unbounded => true,
-                Bound::Included(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_le),
-                Bound::Excluded(bound) => compare(bound).is_some_and(std::cmp::Ordering::is_lt),
-            };
-            above && below
-        }
     }
 }
 

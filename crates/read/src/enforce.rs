@@ -4,6 +4,8 @@
 //! owner. What the current declaration no longer has, a row does not have either, so a grant is always read as
 //! declaration ∩ grant. Anything that cannot be understood shows nothing.
 
+mod limits;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -17,11 +19,11 @@ use contract::id::{FieldName, GrantId};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 use contract::record::time_fields;
-use contract::scalar::FieldKind;
-use contract::time::{Instant, TimeRange};
 use store::catalog::Connection;
 use store::search::{Conversation, Filter, Scope};
 use store::{Store, StreamRef};
+
+use self::limits::{RowRules, TimeLimit};
 
 /// Fields that name a conversation where no field has the role.
 const THREADS: [&str; 6] = [
@@ -58,13 +60,7 @@ struct Limits {
     constraint: Option<TimeConstraint>,
     time: Option<TimeLimit>,
     keys: Option<BTreeSet<RecordKey>>,
-}
-
-#[derive(Debug, Clone)]
-enum TimeLimit {
-    Within(FieldName, TimeRange),
-    /// The constraint cannot be evaluated, so no record meets it.
-    Never,
+    rules: RowRules,
 }
 
 /// A relationship whose child stream and foreign key the authority may see.
@@ -211,7 +207,8 @@ impl Row {
         })
     }
 
-    /// What is left of a granted row; nothing where the grant is for another source or no granted field is declared.
+    /// What is left of a granted row; nothing where the grant is for another source, no granted field is declared, or the
+    /// declaration does not allow one of its rules any more.
     fn limited(
         connection: &Arc<Connection>,
         declaration: &Arc<Declaration>,
@@ -243,6 +240,7 @@ impl Row {
                 .map(|constraint| TimeLimit::new(stream, constraint)),
             constraint,
             keys,
+            rules: RowRules::new(stream, granted).ok()?,
         };
         Some(Self {
             limits: Some(Arc::new(limits)),
@@ -425,9 +423,9 @@ impl Row {
 
     /// Whether every record of the stream may be seen.
     pub(crate) fn admits_everything(&self) -> bool {
-        self.limits
-            .as_ref()
-            .is_none_or(|limits| limits.time.is_none() && limits.keys.is_none())
+        self.limits.as_ref().is_none_or(|limits| {
+            limits.time.is_none() && limits.keys.is_none() && limits.rules.is_empty()
+        })
     }
 
     /// The records that may count in a search or an aggregate, narrowed by the caller's own conditions.
@@ -435,6 +433,7 @@ impl Row {
         let mut scope = Scope::whole(self.stream_ref(), fields);
         scope.filters = filters;
         if let Some(limits) = &self.limits {
+            scope.rules = limits.rules.in_scope();
             scope.keys = limits
                 .keys
                 .as_ref()
@@ -453,15 +452,8 @@ impl Row {
         let Some(limits) = &self.limits else {
             return true;
         };
-        let in_time = match &limits.time {
-            None => true,
-            Some(TimeLimit::Never) => false,
-            Some(TimeLimit::Within(field, range)) => body
-                .text(field.as_str())
-                .and_then(|text| Instant::parse(&text))
-                .is_some_and(|moment| range.contains(moment)),
-        };
-        in_time && self.admits_key(key)
+        let in_time = limits.time.as_ref().is_none_or(|time| time.admits(body));
+        in_time && self.admits_key(key) && limits.rules.admit(body)
     }
 
     /// Whether a record of that key may be seen, as far as keys decide it.
@@ -473,22 +465,5 @@ impl Row {
 impl Relation {
     pub(crate) fn is_many(&self) -> bool {
         self.relationship.cardinality == Cardinality::HasMany
-    }
-}
-
-impl TimeLimit {
-    /// A constraint is evaluated on a field that holds dates, or on the stream's own consent time.
-    fn new(stream: &StreamDeclaration, constraint: &TimeConstraint) -> Self {
-        let holds_time = stream
-            .field(constraint.field.as_str())
-            .is_some_and(|field| {
-                matches!(field.kind, FieldKind::Date | FieldKind::DateTime)
-                    || (field.kind == FieldKind::Text
-                        && stream.consent_time_field.as_ref() == Some(&constraint.field))
-            });
-        match constraint.range() {
-            Ok(range) if holds_time => Self::Within(constraint.field.clone(), range),
-            _ => Self::Never,
-        }
     }
 }

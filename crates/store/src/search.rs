@@ -1,11 +1,9 @@
 //! Search and aggregates: questions answered from the derived index, restricted to what the caller may see.
 
-use std::ops::Bound;
-
 pub use contract::aggregate::{Granularity, Metric};
+pub use contract::condition::Test;
 use contract::id::FieldName;
 use contract::key::RecordKey;
-use contract::scalar::Scalar;
 use contract::time::{Instant, TimeRange};
 use text::Expression;
 
@@ -23,6 +21,8 @@ pub struct Scope {
     /// Only records whose field lies in the range. A missing or unreadable time is outside.
     pub time: Option<(FieldName, TimeRange)>,
     pub keys: Option<Vec<RecordKey>>,
+    pub rules: Rules,
+    /// The caller's own conditions: all must hold.
     pub filters: Vec<Filter>,
     /// Fields that say when a record happened; the first with a value decides. Only a search in the order of time uses them.
     pub times: Vec<FieldName>,
@@ -48,6 +48,7 @@ impl Scope {
             fields,
             time: None,
             keys: None,
+            rules: Rules::default(),
             filters: Vec::new(),
             times: Vec::new(),
             author: None,
@@ -57,22 +58,35 @@ impl Scope {
 
     /// Whether every record of the stream passes.
     pub fn is_whole_stream(&self) -> bool {
-        self.time.is_none() && self.keys.is_none() && self.filters.is_empty()
+        !self.is_limited() && self.filters.is_empty()
+    }
+
+    /// Whether records are hidden from the caller, whatever they ask.
+    pub fn is_limited(&self) -> bool {
+        self.time.is_some() || self.keys.is_some() || !self.rules.is_empty()
+    }
+}
+
+/// What a grant demands of the records it shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rules {
+    /// All must hold.
+    pub only: Vec<Filter>,
+    /// None may hold. A record without a value meets none of them.
+    pub except: Vec<Filter>,
+}
+
+impl Rules {
+    pub fn is_empty(&self) -> bool {
+        self.only.is_empty() && self.except.is_empty()
     }
 }
 
 /// A condition on one top-level field. Null and absent values never match.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     pub field: FieldName,
     pub test: Test,
-}
-
-#[derive(Debug, Clone)]
-pub enum Test {
-    /// Typed equality; times as instants.
-    Equals(Scalar),
-    Range(Bound<Scalar>, Bound<Scalar>),
 }
 
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    Create(create::Options),
+    Create(Box<create::Options>),
     Show(show::Options),
     Revoke(revoke::Options),
 }

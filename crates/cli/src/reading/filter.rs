@@ -1,29 +1,25 @@
 //! What stands in one word on the command line and in brackets over REST: conditions, and limits of relationships.
 
 use contract::error::{ErrorCode, ReadError};
+use contract::query::split_condition;
 
 use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 
 /// `field=value`, `field>=value`, `field>value`, `field<=value` or `field<value` as a parameter.
 pub(super) fn param(text: &str) -> CommandResult<(String, String)> {
-    let parts = text.find(['=', '<', '>']).map(|at| text.split_at(at));
-    let Some((field, rest)) = parts.filter(|(field, _)| !field.is_empty() && !field.ends_with('!'))
-    else {
+    let Some((field, operator, value)) = split_condition(text) else {
         let message = format!("'{}' is not a filter", visible(text));
         return Err(refused(
             message,
             "write 'field=value', or 'field>=value' with >=, >, <= or <; `pdpp help filters` says more",
         ));
     };
-    let operators = [(">=", "gte"), ("<=", "lte"), (">", "gt"), ("<", "lt")];
-    for (sign, name) in operators {
-        if let Some(value) = rest.strip_prefix(sign) {
-            return Ok((format!("filter[{field}][{name}]"), value.to_owned()));
-        }
-    }
-    let value = rest.strip_prefix('=').unwrap_or(rest);
-    Ok((format!("filter[{field}]"), value.to_owned()))
+    let name = match operator {
+        Some(operator) => format!("filter[{field}][{operator}]"),
+        None => format!("filter[{field}]"),
+    };
+    Ok((name, value.to_owned()))
 }
 
 /// The field a filter is about, if it is one.

@@ -12,7 +12,9 @@ fn document() -> Value {
         "access_mode": "continuous", "expires_at": null,
         "streams": [{
             "name": "notes", "instance_ids": ["cin_a", "cin_b"], "fields": ["id", "title"],
-            "time_constraint": {"field": "created_at", "since": "2026-01-01T12:00:00Z", "until": "2026-12-31"}, "resources": ["n1"]
+            "time_constraint": {"field": "created_at", "since": "2026-01-01T12:00:00Z", "until": "2026-12-31"}, "resources": ["n1"],
+            "where": [{"field": "folder", "in": ["a", "b"]}, {"field": "size", "gte": "1", "lt": "9"}],
+            "except": [{"field": "from", "eq": "doctor"}]
         }]
     })
 }
@@ -41,6 +43,14 @@ const BROKEN: &str = r#"
 /streams/0/time_constraint/since | "2027-01-01" | since is later than until
 /streams/0/time_constraint/until | "soon" | not an RFC 3339 time
 /streams/0/time_constraint | {"field": "at", "since": "2026-01-01", "zone": "UTC"} | unknown field `zone`
+/streams/0/where | [] | where of stream notes is empty
+/streams/0/except | [] | except of stream notes is empty
+/streams/0/where/0 | {"field": "folder"} | exactly one of eq, in, or bounds
+/streams/0/where/0/in | [] | an empty list allows nothing
+/streams/0/where/0/in | ["a", "a"] | names "a" a second time
+/streams/0/where/0 | {"field": "folder", "eq": "a", "in": ["b"]} | exactly one of eq, in, or bounds
+/streams/0/where/1 | {"field": "size", "gt": "1", "gte": "1"} | one of gte and gt
+/streams/0/except/0 | {"field": "from", "contains": "doctor"} | unknown field `contains`
 /expires_at | "never" | not an RFC 3339 time
 /source/id | "demo" | last path segment
 "#;

@@ -90,6 +90,25 @@ impl Sort {
     }
 }
 
+/// A condition in one word, as people write it: `field=value`, `field>=value`, `field>value`, `field<=value` or
+/// `field<value`, split into field, operator (`None` for equality) and value.
+pub fn split_condition(text: &str) -> Option<(&str, Option<RangeOperator>, &str)> {
+    let (field, rest) = text.split_at(text.find(['=', '<', '>'])?);
+    if field.is_empty() || field.ends_with('!') {
+        return None;
+    }
+    let operators = [
+        (">=", RangeOperator::Gte),
+        ("<=", RangeOperator::Lte),
+        (">", RangeOperator::Gt),
+        ("<", RangeOperator::Lt),
+    ];
+    let bound = operators
+        .into_iter()
+        .find_map(|(sign, operator)| Some((field, Some(operator), rest.strip_prefix(sign)?)));
+    Some(bound.unwrap_or((field, None, rest.strip_prefix('=').unwrap_or(rest))))
+}
+
 /// Whether all matching entries should be counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Count {

@@ -1,5 +1,6 @@
 //! Introspection (RFC 7662): what a token stands for, for clients that may ask.
 
+use contract::grant::GrantedStream;
 use contract::id::{ClientId, GrantId, PackageId};
 use serde::Serialize;
 use serde_json::Value;
@@ -49,7 +50,10 @@ impl Issuer<'_> {
             Err(TokenError::Store(error)) => return Err(error.into()),
             Err(_) => return Ok(Introspection::default()),
         };
-        let detail = |grant: &StoredGrant| Some(granted_detail(&live_grant(grant, self.now).ok()?));
+        let detail = |grant: &StoredGrant| {
+            let grant = live_grant(grant, self.now).ok()?;
+            Some(granted_detail(&grant, GrantedStream::clone))
+        };
         let (grant_id, package_id, details) = match &stored.subject {
             TokenSubject::Owner => (None, None, Vec::new()),
             TokenSubject::Grant(grant) => (

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::grant::Grant;
+use contract::grant::{Grant, GrantedStream};
 use contract::id::{GrantId, PackageId};
 use contract::time::Instant;
 use serde::Serialize;
@@ -199,18 +199,21 @@ impl Issuer<'_> {
         let stored = self.store.grant(id)?;
         Ok(stored
             .and_then(|stored| live_grant(&stored, self.now).ok())
-            .map(|grant| granted_detail(&grant)))
+            .map(|grant| granted_detail(&grant, without_rules)))
     }
 }
 
-pub(super) fn granted_detail(grant: &Grant) -> Value {
+pub(super) fn granted_detail(
+    grant: &Grant,
+    told: impl Fn(&GrantedStream) -> GrantedStream,
+) -> Value {
     let grant = grant.document();
     let mut detail = json!({
         "type": "https://pdpp.dev/data-access",
         "source": grant.source,
         "purpose_code": grant.purpose_code,
         "access_mode": grant.access_mode,
-        "streams": grant.streams,
+        "streams": grant.streams.iter().map(told).collect::<Vec<_>>(),
     });
     if let Some(members) = detail.as_object_mut() {
         let optional = [
@@ -225,6 +228,15 @@ pub(super) fn granted_detail(grant: &Grant) -> Value {
         }
     }
     detail
+}
+
+/// A stream as its client may know it: rules name values and fields that are hidden from it.
+fn without_rules(stream: &GrantedStream) -> GrantedStream {
+    GrantedStream {
+        only: None,
+        except: None,
+        ..stream.clone()
+    }
 }
 
 fn ended() -> OAuthError {

@@ -14,6 +14,7 @@ use super::{
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChosenStream {
     pub connection_id: String,
     pub stream: String,
@@ -103,6 +104,8 @@ pub(super) fn resolve(
             path,
             name,
             resources: None,
+            only: None,
+            except: None,
             connections: None,
         };
         let Some(stream) = granted(&request, stream, vec![connection.id.clone()], &mut mistakes)

@@ -13,7 +13,7 @@ use store::catalog::Connection;
 use super::document::{elements, text, texts};
 use super::resolve::{connections_for, granted, stream_named, time_request};
 use super::{
-    Draft, FieldsRequest, Named, Offer, SelectionError, StreamRequest, TimeRequest, known,
+    Draft, FieldsRequest, Named, Offer, SelectionError, StreamRequest, TimeRequest, known, rules,
 };
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
@@ -39,7 +39,7 @@ pub(super) struct Detail {
 enum Requested {
     Streams(Vec<StreamRequest>),
     /// Every stream, on these terms.
-    All(StreamRequest),
+    All(Box<StreamRequest>),
     Preset(Named),
 }
 
@@ -265,13 +265,14 @@ fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<Requested> {
     if requests.len() > 1 {
         mistakes.add(&all.name.path, "\"*\" must be the only stream");
     }
-    if !matches!(all.part, FieldsRequest::Whole) || all.resources.is_some() {
+    let ruled = all.only.is_some() || all.except.is_some();
+    if !matches!(all.part, FieldsRequest::Whole) || all.resources.is_some() || ruled {
         mistakes.add(
             &all.path,
-            "\"*\" takes no fields, view or resources; name the streams instead",
+            "\"*\" takes no fields, view, resources, where or except; name the streams instead",
         );
     }
-    Some(Requested::All(all.clone()))
+    Some(Requested::All(Box::new(all.clone())))
 }
 
 fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
@@ -293,6 +294,11 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
     let time = members
         .optional("time_range")
         .and_then(|node| read_time(&node, mistakes));
+    let mut rules = |name| {
+        let node: Node = members.optional(name)?;
+        Some(rules::read(&node, mistakes).unwrap_or_default())
+    };
+    let (only, except) = (rules("where"), rules("except"));
     members.finish(mistakes);
     let part = match (fields, view) {
         (None, None) => FieldsRequest::Whole,
@@ -309,6 +315,8 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
         part,
         time,
         resources,
+        only,
+        except,
         connections,
     })
 }
@@ -427,7 +435,7 @@ fn stream_requests(
                     path: terms.name.path.clone(),
                     text: name.to_owned(),
                 },
-                ..terms.clone()
+                ..(**terms).clone()
             };
             let streams = declaration.streams.iter();
             return Some(
@@ -461,6 +469,8 @@ fn stream_requests(
         },
         time: None,
         resources: None,
+        only: None,
+        except: None,
         connections: None,
     };
     Some(found.streams.iter().map(request).collect())

@@ -1,4 +1,5 @@
-//! The simple flags of `pdpp grant create`: connections, and optionally streams of them, fields of one stream, a time.
+//! The simple flags of `pdpp grant create`: connections, and optionally streams of them, fields of one stream, a time,
+//! rules on records.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use store::catalog::Connection;
 
 use super::resolve::{granted, time_request};
 use super::{
-    Draft, FieldsRequest, Flags, Mistakes, Named, SelectionError, StreamRequest, TimeRequest, known,
+    Draft, FieldsRequest, Flags, Mistakes, Named, SelectionError, StreamRequest, TimeRequest,
+    known, rules,
 };
 
 /// Why the owner grants at the terminal: so that an agent knows the context.
@@ -21,6 +23,8 @@ const STREAM: &str = "--stream";
 const FIELDS: &str = "--fields";
 const SINCE: &str = "--since";
 const UNTIL: &str = "--until";
+const WHERE: &str = "--where";
+const EXCEPT: &str = "--except";
 
 /// Checks what can be checked without the catalog.
 pub(super) fn check(flags: &Flags) -> Result<(), SelectionError> {
@@ -45,6 +49,8 @@ pub(super) fn check(flags: &Flags) -> Result<(), SelectionError> {
         }
     }
     time(flags, &mut mistakes);
+    rules::from_flags(WHERE, &flags.only, &mut mistakes);
+    rules::from_flags(EXCEPT, &flags.except, &mut mistakes);
     mistakes.unless_any(())
 }
 
@@ -134,6 +140,8 @@ fn draft(
         .iter()
         .filter(|stream| names.is_empty() || names.contains(&stream.name.as_str()));
     let time = time(flags, mistakes);
+    let only = rules::from_flags(WHERE, &flags.only, mistakes);
+    let except = rules::from_flags(EXCEPT, &flags.except, mistakes);
     let mut streams = Vec::new();
     let mut any = false;
     for stream in chosen {
@@ -151,6 +159,8 @@ fn draft(
             part: part(flags),
             time: time.clone(),
             resources: None,
+            only: only.clone(),
+            except: except.clone(),
             connections: None,
         };
         streams.extend(granted(&request, stream, connections.to_vec(), mistakes));

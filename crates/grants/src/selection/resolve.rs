@@ -9,7 +9,9 @@ use contract::key::RecordKey;
 use contract::time::Instant;
 use store::catalog::Connection;
 
-use super::{FieldsRequest, Mistakes, Named, StreamRequest, TimeRequest, known};
+use super::{
+    FieldsRequest, Mistakes, Named, RuleRequest, StreamRequest, TimeRequest, known, rules,
+};
 
 /// A time span, or `None` with its mistakes. `paths` are where the span, its start and its end were given.
 pub(super) fn time_request(
@@ -60,12 +62,20 @@ pub(super) fn granted(
         .resources
         .as_ref()
         .map(|keys| canonical_keys(&request.path, keys, stream, mistakes));
+    let rules = |asked: &Option<Vec<RuleRequest>>, mistakes: &mut Mistakes| {
+        let asked = asked.as_ref()?;
+        Some(rules::checked(asked, stream, mistakes))
+    };
+    let only = rules(&request.only, mistakes);
+    let except = rules(&request.except, mistakes);
     (mistakes.0.len() == before && !fields.is_empty()).then(|| GrantedStream {
         name: stream.name.clone(),
         instance_ids: connections,
         fields,
         time_constraint,
         resources,
+        only,
+        except,
     })
 }
 

@@ -1,13 +1,14 @@
 //! Where tokens hold, what is told about them, and how a client ends its own.
 
 use grants::oauth::{Client, OAuthError};
-use grants::{Surface, TokenError, TokenKind, resolve_for};
+use grants::{ChosenStream, Surface, TokenError, TokenKind, resolve_for};
+use serde_json::json;
 
 use crate::flow::{
     ORIGIN, approve, ask, client, is_live, issuer, mail, only, parameters, redeem, refresh,
     renewing, stream, tokens,
 };
-use crate::world::World;
+use crate::world::{World, detail};
 
 #[test]
 fn a_token_holds_where_it_was_issued_for() {
@@ -52,6 +53,36 @@ fn a_token_holds_where_it_was_issued_for() {
     }
     let sent = TokenError::WrongAudience.to_read_error();
     assert_eq!(sent.code, contract::error::ErrorCode::AuthenticationError);
+}
+
+// GM-01: consent narrows what was asked and keeps its rules; the owner is told of them, the client is not.
+#[test]
+fn rules_stay_at_consent_and_are_not_told_to_the_client() {
+    let world = World::new();
+    let client = client(&world);
+    let details = detail(|detail| {
+        let stream = &mut detail["streams"][0];
+        stream["where"] = json!([{"field": "subject", "in": ["family", "travel"]}]);
+        stream["except"] = json!([{"field": "body", "eq": "doctor"}]);
+    });
+    let details = json!([details]).to_string();
+    let request = ask(&world, &client, &[("authorization_details", &details)]).unwrap();
+    let picked = ChosenStream {
+        fields: Some(vec!["id".to_owned()]),
+        ..stream("home", "messages")
+    };
+    let code = approve(&world, &request, only(&[picked]));
+    let response = redeem(&world, &client, &code, &[]).unwrap();
+    let told = serde_json::to_string(&response).unwrap();
+    assert!(told.contains("\"fields\":[\"id\"]"), "{told}");
+    for hidden in ["where", "except", "subject", "family", "doctor"] {
+        assert!(!told.contains(hidden), "{told}");
+    }
+    let token = response.access_token.expose();
+    let told = issuer(&world).introspect(token).unwrap();
+    let stream = &told.authorization_details[0]["streams"][0];
+    assert_eq!(stream["where"][0]["in"], json!(["family", "travel"]));
+    assert_eq!(stream["except"][0]["eq"], json!("doctor"));
 }
 
 #[test]

@@ -160,6 +160,15 @@ const WRONG_DETAILS: &str = r#"
 /retention | {"max_duration":"P1D"} | /0/retention: on_expiry is required
 /client_claims | {"promises":[]} | /0/client_claims/promises: unknown member
 /selection_preset | "headers" | /0: gives both streams and selection_preset
+/streams/0/where | [] | /0/streams/0/where: is empty
+/streams/0/where | [{"field":"subject"}] | /0/streams/0/where/0: a rule needs exactly one of eq, in, or bounds
+/streams/0/where | [{"field":"subject","like":"a"}] | /0/streams/0/where/0/like: unknown member
+/streams/0/where | [{"field":"subject","in":[]}] | /0/streams/0/where/0/in: is empty, and an empty list allows nothing
+/streams/0/where | [{"field":"subject","eq":["a"]}] | /0/streams/0/where/0/eq: must be a string, a number, true or false
+/streams/0/where | [{"field":"subject","gte":"a"}] | /0/streams/0/where/0/gte: the range operator 'gte' is not declared
+/streams/0/except | [{"field":"nope","eq":"a"}] | /0/streams/0/except/0/field: stream "messages" has no field "nope"
+/streams/0/except | [{"field":"sent_at","in":["2026-01-01","soon"]}] | /0/streams/0/except/0/in/1: expected a date
+/streams/0/except | {"field":"subject","eq":"a"} | /0/streams/0/except: must be an array
 /streams/0/name | "nope" | /0/streams/0/name: mail has no stream "nope"; known: messages, folders
 /streams/0/name | 7 | /0/streams/0/name: must be a non-empty string, found 7
 /streams | [{"name":"messages","instance_ids":["home"]},{"name":"messages"}] | /0/streams/1/name: names the stream "messages" a second time

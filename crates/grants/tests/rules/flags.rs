@@ -1,6 +1,7 @@
 //! Grants by simple flags: what is named is granted, exactly, and stays as it was.
 
 use contract::declaration::Declaration;
+use contract::time::Instant;
 use grants::{Flags, IssueError, Selection, TokenKind};
 use serde_json::json;
 use store::Catalog as _;
@@ -98,6 +99,11 @@ const WRONG_FLAGS: &str = r#"
 --connection team --since 2026-02-01 --until 2026-01-01 | --since: since is later than until
 --connection team --since yesterday | --since: "yesterday" is not an RFC 3339 time or date, such as 2026-03-01T10:00:00Z or 2026-03-01
 --connection home --until 2026-01-01 | --until: stream "folders" declares no consent_time_field
+--connection home --stream messages --where subject | --where: "subject" is not a condition; write 'field=value'
+--connection home --stream messages --where nope=1 | --where: stream "messages" has no field "nope"
+--connection home --stream messages --except sent_at=soon | --except: expected a date
+--connection home --where subject=a | --where: stream "folders" has no field "subject"
+--connection home --stream messages --except subject>=a | --except: the range operator 'gte' is not declared for "subject"
 "#;
 
 /// The flags of a line, with commas between several.
@@ -112,6 +118,8 @@ fn flags_in(line: &str) -> Flags {
             "--fields" => flags.fields = all(),
             "--since" => flags.since = Some(pair[1].to_owned()),
             "--until" => flags.until = Some(pair[1].to_owned()),
+            "--where" => flags.only = all(),
+            "--except" => flags.except = all(),
             other => panic!("{other}"),
         }
     }
@@ -126,6 +134,41 @@ fn wrong_flags_say_which_and_what_there_is() {
         let mistakes = world.mistakes(Selection::from_flags(flags_in(line)));
         assert!(mistakes.contains(words), "{words}\n{mistakes}");
     }
+}
+
+// GM-01, GM-03: rules by flags are part of the grant, and a declaration that does not allow one any more closes its stream.
+#[test]
+fn rules_narrow_a_grant_until_the_declaration_does_not_allow_them() {
+    let world = World::new();
+    let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let asked = Flags {
+        only: all(&["subject=tea", "subject=a=b", "subject=tea"]),
+        except: all(&["body="]),
+        ..flags(&["home"], &["messages"], &["id"])
+    };
+    let issued = world.issue(&Selection::from_flags(asked).unwrap());
+    let rows = rows(&world, &issued);
+    let row = rows.first().unwrap();
+    let rules = serde_json::json!([row.only, row.except]);
+    let expected = r#"[[{"field":"subject","in":["tea","a=b"]}],[{"field":"body","eq":""}]]"#;
+    assert_eq!(rules.to_string(), expected);
+    let words = || {
+        let id = issued.grant_id.as_ref().unwrap();
+        let shown = grants::show(&*world.store, id.as_str(), Instant(0), 0).unwrap();
+        grants::Wording::whole(str::to_owned).overview(&shown.overview)
+    };
+    let told =
+        r#"home messages: id; only where subject is one of "tea", "a=b"; never where body is """#;
+    assert_eq!(words(), [told]);
+    let narrower = MAIL.replace(
+        r#""declaration_version": "1""#,
+        r#""declaration_version": "2""#,
+    );
+    let narrower = narrower.replace(r#""body": { "type": "string" },"#, "");
+    let narrower = Declaration::parse(&narrower).unwrap();
+    world.store.declare(&narrower).unwrap();
+    let closed = r#"; closed: its rule on body does not fit the declaration any more: stream "messages" has no field "body""#;
+    assert_eq!(words(), [format!("{told}{closed}")]);
 }
 
 #[test]

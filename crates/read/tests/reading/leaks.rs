@@ -3,6 +3,7 @@
 
 mod declared;
 mod question;
+mod rule;
 mod scene;
 
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use serde_json::json;
 
 use self::question::{Begun, Question};
 use self::scene::{Dice, Scene};
-use crate::fixture::{World, words};
+use crate::fixture::{Reader, World, words};
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -19,6 +20,7 @@ proptest! {
         ..ProptestConfig::with_cases(24)
     })]
 
+    // GM-02: grants have rules, too.
     #[test]
     fn hidden_data_leaves_no_trace_in_any_answer(seed: u64) {
         let mut dice = Dice(seed);
@@ -69,6 +71,26 @@ fn a_record_that_moves_while_it_is_read_is_never_shown_outside_the_grant() {
     let world = World::mail();
     let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "body"],
             "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
+    never_shown_outside(&world, &reader);
+}
+
+// GM-01: the same for a grant whose rules are on fields that it does not give.
+#[test]
+fn a_record_that_moves_while_it_is_read_is_never_shown_outside_a_rule() {
+    let ranged = json!({"where": [{"field": "received_at", "gte": "2026-01-01"}]});
+    let listed = json!({"where": [{"field": "received_at", "in": ["2026-02-01", "2026-03-01"]}]});
+    let refused = json!({"except": [{"field": "received_at", "eq": "2025-02-01"}]});
+    for rules in [ranged, listed, refused] {
+        let mut stream = json!({"name": "messages", "fields": ["id", "body"]});
+        let members = stream.as_object_mut().unwrap();
+        members.extend(rules.as_object().unwrap().clone());
+        let world = World::mail();
+        let reader = world.mail_client(json!([stream]));
+        never_shown_outside(&world, &reader);
+    }
+}
+
+fn never_shown_outside(world: &World, reader: &Reader) {
     let write = |at: usize| {
         let (day, body) = if at.is_multiple_of(2) {
             ("2026-02-01", "tea inside")

@@ -20,6 +20,7 @@ mod paging;
 mod pointing;
 mod races;
 mod refusals;
+mod ruled;
 mod schemas;
 mod shapes;
 mod shut;

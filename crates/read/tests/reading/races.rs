@@ -110,9 +110,21 @@ fn hidden(answer: &Value) -> Option<String> {
 // TR-02: the record behind a figure is held against its scope once more, however often it changes meanwhile.
 #[test]
 fn no_figure_tells_what_a_record_became_outside_the_grant() {
+    no_figure_tells(&json!({"time_constraint": {"field": "received_at", "since": "2026-01-01"}}));
+}
+
+// GM-02: and the same where a rule hides it.
+#[test]
+fn no_figure_tells_what_a_record_became_outside_a_rule() {
+    no_figure_tells(&json!({"except": [{"field": "from_email", "eq": "hidden@x.example"}]}));
+}
+
+fn no_figure_tells(limit: &Value) {
     let world = World::mail();
-    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "from_email", "seen", "size_bytes", "amount", "received_at"],
-            "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
+    let mut stream = json!({"name": "messages", "fields": ["id", "from_email", "seen", "size_bytes", "amount", "received_at"]});
+    let members = stream.as_object_mut().unwrap();
+    members.extend(limit.as_object().unwrap().clone());
+    let reader = world.mail_client(json!([stream]));
     for at in 0..2 * RECORDS {
         flip(&world, at);
     }

@@ -225,19 +225,9 @@ fn field_title(stream: &StreamDeclaration, name: &str) -> String {
     declared.unwrap_or_else(|| title(name))
 }
 
-/// The time range and record list of a granted stream in words; empty where there is no limit.
+/// Which records of a granted stream may be read, in words; empty where all may.
 fn limits(stream: &GrantedStream) -> String {
-    let wording = Wording::whole(visible);
-    let time = stream.time_constraint.as_ref();
-    let limits = [
-        time.map(|time| wording.span(time)),
-        stream
-            .resources
-            .as_deref()
-            .map(|keys| wording.records(keys)),
-    ];
-    let limits: Vec<String> = limits.into_iter().flatten().collect();
-    limits.join("; ")
+    Wording::whole(visible).limits(stream).join("; ")
 }
 
 /// The streams that a form ticks: by themselves, by one of their fields, or with all of their source. `offered` is what

@@ -47,7 +47,12 @@ struct Part {
 }
 
 impl Part {
-    fn from_grant(service: &Service, grant: &Grant, state: Option<&'static str>) -> Self {
+    fn from_grant(
+        service: &Service,
+        overview: &Overview,
+        grant: &Grant,
+        state: Option<&'static str>,
+    ) -> Self {
         let wording = Wording::whole(visible);
         let title = wording.title(grant);
         let mut sources: Vec<String> = Vec::new();
@@ -69,7 +74,7 @@ impl Part {
                 None => title,
                 Some(state) => format!("{}, {state}: {title}", grant.id()),
             },
-            lines: wording.grant(grant),
+            lines: wording.grant(grant, &overview.streams),
         }
     }
 }
@@ -254,13 +259,14 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 /// The grants of a package, each with its state; or the one grant.
 fn parts(service: &Service, overview: &Overview) -> Result<Vec<Part>, Problem> {
     if let [grant] = overview.grants.as_slice() {
-        return Ok(vec![Part::from_grant(service, grant, None)]);
+        return Ok(vec![Part::from_grant(service, overview, grant, None)]);
     }
     let mut parts = Vec::new();
     for grant in &overview.grants {
         let own = grants::show(&*service.store, grant.id().as_str(), service.now(), 0);
         let own = own.map_err(|error| problem(&error))?;
-        parts.push(Part::from_grant(service, grant, Some(state(&own.overview))));
+        let state = state(&own.overview);
+        parts.push(Part::from_grant(service, overview, grant, Some(state)));
     }
     Ok(parts)
 }

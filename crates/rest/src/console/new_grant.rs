@@ -304,7 +304,7 @@ fn difference(
     let new: Vec<String> = looked
         .grants
         .iter()
-        .flat_map(|grant| wording.grant(grant))
+        .flat_map(|grant| wording.grant(grant, &[]))
         .collect();
     let gone = old
         .iter()

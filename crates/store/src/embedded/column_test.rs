@@ -14,6 +14,10 @@ pub(super) enum ColumnTest {
     Number(String, RangeInclusive<f64>),
     /// A dictionary column must hold exactly this text.
     Text(String, String),
+    /// One of these must pass; they look at one column.
+    Any(Vec<ColumnTest>),
+    /// Passes where the other does not, so also where there is no value.
+    Not(Box<ColumnTest>),
     Never,
 }
 
@@ -37,7 +41,7 @@ impl ColumnTest {
     }
 
     /// Whether a record passes that has these values in its columns.
-    pub(super) fn admits(&self, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
+    pub(super) fn admits(&self, value_of: &dyn Fn(&str) -> Option<ColumnValue>) -> bool {
         match self {
             Self::Integer(name, values) => matches!(
                 value_of(name), Some(ColumnValue::Integer(value)) if values.contains(&value)
@@ -48,6 +52,8 @@ impl ColumnTest {
             Self::Text(name, wanted) => matches!(
                 value_of(name), Some(ColumnValue::Text(text)) if text == *wanted
             ),
+            Self::Any(tests) => tests.iter().any(|test| test.admits(value_of)),
+            Self::Not(test) => !test.admits(value_of),
             Self::Never => false,
         }
     }
@@ -63,6 +69,11 @@ enum SegmentTest {
     Integer(Column<i64>, RangeInclusive<i64>),
     Number(Column<f64>, RangeInclusive<f64>),
     Ordinal(Column<u64>, RangeInclusive<u64>),
+    /// The values are sorted.
+    Integers(Column<i64>, Vec<i64>),
+    Ordinals(Column<u64>, Vec<u64>),
+    Any(Vec<SegmentTest>),
+    Not(Box<SegmentTest>),
     Never,
 }
 
@@ -77,7 +88,7 @@ impl<'a> SegmentTests<'a> {
             found.push(SegmentTest::new(segment.reader, test)?);
         }
         // The first one drives the scan, and an equality is the most selective.
-        found.sort_by_key(|test| !test.is_equality());
+        found.sort_by_key(SegmentTest::cost);
         Ok(Self {
             tests: found,
             rows: match rows {
@@ -113,6 +124,7 @@ impl<'a> SegmentTests<'a> {
             SegmentTest::Number(column, values) => scan(column, values, range, documents),
             SegmentTest::Ordinal(column, values) => scan(column, values, range, documents),
             SegmentTest::Never => return,
+            first => documents.extend(range.filter(|document| first.pass(*document))),
         }
         if !rest.is_empty() || self.rows.is_some() {
             documents.retain(|document| {
@@ -133,6 +145,11 @@ impl SegmentTest {
         let columns = segment.fast_fields();
         let found = match test {
             ColumnTest::Never => None,
+            ColumnTest::Any(tests) => {
+                let tests = tests.iter().map(|test| Self::new(segment, test));
+                Some(Self::any(tests.collect::<tantivy::Result<_>>()?))
+            }
+            ColumnTest::Not(test) => Some(Self::Not(Box::new(Self::new(segment, test)?))),
             ColumnTest::Integer(name, values) => columns
                 .column_opt(name)?
                 .map(|column| Self::Integer(column, values.clone())),
@@ -151,6 +168,38 @@ impl SegmentTest {
         Ok(found.unwrap_or(Self::Never))
     }
 
+    /// One of several tests; of equalities, a look into a sorted list.
+    fn any(tests: Vec<Self>) -> Self {
+        let (mut integers, mut ordinals, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut columns = (None, None);
+        for test in tests {
+            match test {
+                Self::Never => {}
+                Self::Integer(column, values) if values.start() == values.end() => {
+                    integers.push(*values.start());
+                    columns.0 = Some(column);
+                }
+                Self::Ordinal(column, values) if values.start() == values.end() => {
+                    ordinals.push(*values.start());
+                    columns.1 = Some(column);
+                }
+                test => others.push(test),
+            }
+        }
+        integers.sort_unstable();
+        ordinals.sort_unstable();
+        others.extend(columns.0.map(|column| Self::Integers(column, integers)));
+        others.extend(columns.1.map(|column| Self::Ordinals(column, ordinals)));
+        match (others.pop(), others.is_empty()) {
+            (None, _) => Self::Never,
+            (Some(only), true) => only,
+            (Some(last), false) => {
+                others.push(last);
+                Self::Any(others)
+            }
+        }
+    }
+
     fn pass(&self, document: DocId) -> bool {
         match self {
             Self::Integer(column, values) => column
@@ -162,16 +211,28 @@ impl SegmentTest {
             Self::Ordinal(column, values) => column
                 .first(document)
                 .is_some_and(|value| values.contains(&value)),
+            Self::Integers(column, values) => column
+                .first(document)
+                .is_some_and(|value| values.binary_search(&value).is_ok()),
+            Self::Ordinals(column, values) => column
+                .first(document)
+                .is_some_and(|value| values.binary_search(&value).is_ok()),
+            Self::Any(tests) => tests.iter().any(|test| test.pass(document)),
+            Self::Not(test) => !test.pass(document),
             Self::Never => false,
         }
     }
 
-    fn is_equality(&self) -> bool {
-        match self {
+    /// The order in which tests are tried: those that leave least to the others first.
+    fn cost(&self) -> u8 {
+        let is_equality = match self {
             Self::Integer(_, values) => values.start() == values.end(),
             Self::Number(_, values) => values.start() >= values.end(),
             Self::Ordinal(..) | Self::Never => true,
-        }
+            Self::Integers(..) | Self::Ordinals(..) | Self::Any(_) => return 2,
+            Self::Not(_) => return 3,
+        };
+        u8::from(!is_equality)
     }
 }
 

@@ -23,8 +23,8 @@ use crate::{Result, stop};
 /// How many extents are kept, each with a record; a store has far fewer streams and grants.
 const KEPT: usize = 256;
 
-/// The key of a cached extent: a scope without keys and filters.
-type Span = (StreamRef, Option<(FieldName, TimeRange)>);
+/// The key of a cached extent: a scope without keys and filters. The rules stand in it as text.
+type Span = (StreamRef, Option<(FieldName, TimeRange)>, String);
 
 /// Extents measured since the last change. A schema asks for those of all its streams each time, and what it costs must
 /// not depend on how many records there are.
@@ -54,7 +54,8 @@ impl EmbeddedStore {
             return self.measure(scope, latest);
         }
         let (version, sources) = (self.newest(), self.sources());
-        let span = (scope.stream.clone(), scope.time.clone());
+        let rules = format!("{:?}", scope.rules);
+        let span = (scope.stream.clone(), scope.time.clone(), rules);
         if let Some(known) = self.extents().at(version, &sources).get(&span) {
             return Ok(known.clone());
         }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hasher;
 use std::ops::{Bound, RangeInclusive};
+use std::sync::Arc;
 
 use contract::id::FieldName;
 use contract::scalar::{FieldKind, Scalar};
@@ -17,8 +18,9 @@ use super::finding::ThreadColumns;
 use super::index::{ColumnValue, Fields, Segment, dictionary_form, integer_of, slot_name};
 use super::layout::{SlotKind, StreamLayout};
 use super::sources::StreamEntry;
+use crate::catalog::StreamRef;
 use crate::search::{Filter, Scope, Test};
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, stop};
 
 /// A scope resolved to columns and numbers.
 pub(super) struct Restriction {
@@ -59,6 +61,25 @@ impl Rows {
 }
 
 impl EmbeddedStore {
+    /// Runs something again if declarations changed meanwhile. A field may have moved to another column, and an exception
+    /// that is looked for in the old one would not be found.
+    pub(super) fn with_one_layout<'s, T>(
+        &self,
+        scopes: impl IntoIterator<Item = &'s Scope>,
+        run: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        let mut scopes = scopes.into_iter();
+        let excepts = scopes.any(|scope| !scope.rules.except.is_empty());
+        loop {
+            let before = self.sources();
+            let outcome = run();
+            if !excepts || Arc::ptr_eq(&before, &self.sources()) {
+                return outcome;
+            }
+            stop::check()?;
+        }
+    }
+
     /// Resolves a scope against the stream's layout.
     pub(super) fn restriction(
         &self,
@@ -70,8 +91,12 @@ impl EmbeddedStore {
         if let Some((field, range)) = &scope.time {
             tests.push(time_test(entry, field, *range)?);
         }
-        for filter in &scope.filters {
+        for filter in scope.rules.only.iter().chain(&scope.filters) {
             tests.push(filter_test(entry, filter, fields)?);
+        }
+        for filter in &scope.rules.except {
+            let test = filter_test(entry, filter, fields)?;
+            tests.push(ColumnTest::Not(Box::new(test)));
         }
         let rows = match &scope.keys {
             None => Rows::All,
@@ -102,6 +127,18 @@ impl EmbeddedStore {
 impl Restriction {
     pub(super) fn is_whole_stream(&self) -> bool {
         self.tests.is_empty() && matches!(self.rows, Rows::All)
+    }
+
+    /// The restriction, unless an exception is looked for in columns that are still being filled: records without their
+    /// column would pass, so none does.
+    pub(super) fn unless_unfilled(self, scope: &Scope, rebuilding: &[StreamRef]) -> Self {
+        if scope.rules.except.is_empty() || !rebuilding.contains(&scope.stream) {
+            return self;
+        }
+        Self {
+            tests: vec![ColumnTest::Never],
+            ..self
+        }
     }
 
     /// The same without some records.
@@ -262,6 +299,17 @@ fn time_test(entry: &StreamEntry, field: &FieldName, range: TimeRange) -> Result
 fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<ColumnTest> {
     let field = &filter.field;
     match &filter.test {
+        Test::OneOf(values) => {
+            let equals = |value: &Scalar| {
+                let filter = Filter {
+                    field: field.clone(),
+                    test: Test::Equals(value.clone()),
+                };
+                filter_test(entry, &filter, fields)
+            };
+            let tests = values.iter().map(equals).collect::<Result<_>>()?;
+            Ok(ColumnTest::Any(tests))
+        }
         Test::Equals(Scalar::Text(value)) => {
             if let Some(name) = column_of(&entry.layout, field, SlotKind::Strings) {
                 return Ok(ColumnTest::Text(name, dictionary_form(value).into_owned()));

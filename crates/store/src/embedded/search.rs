@@ -30,23 +30,23 @@ use rusqlite::{Connection, OptionalExtension};
 
 impl Search for EmbeddedStore {
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer> {
-        self.with_index(|| self.find(request, None))
+        self.with_index(|| self.with_one_layout(&request.scopes, || self.find(request, None)))
     }
 
     fn neighbours(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
-        self.with_index(|| self.next_to(scope, row))
+        self.with_index(|| self.with_one_layout([scope], || self.next_to(scope, row)))
     }
 
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
-        self.with_index(|| self.compute(request))
+        self.with_index(|| self.with_one_layout([&request.scope], || self.compute(request)))
     }
 
     fn select(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage> {
-        self.with_index(|| self.select_page(scope, request))
+        self.with_index(|| self.with_one_layout([scope], || self.select_page(scope, request)))
     }
 
     fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent> {
-        self.with_index(|| self.extent_of(scope, latest))
+        self.with_index(|| self.with_one_layout([scope], || self.extent_of(scope, latest)))
     }
 
     fn index_status(&self) -> Result<IndexStatus> {
@@ -95,13 +95,15 @@ impl EmbeddedStore {
         // Read before the view is taken, which may hold more by then, but never less.
         let version = self.newest();
         let (open, building) = self.searchable_index()?;
-        let view = open.view();
+        // Also read before: the view may be complete by then, but a stream that is not is never missed.
         let rebuilding = self.rebuilding_streams(&sources)?;
+        let view = open.view();
         let mut restrictions = Vec::with_capacity(request.scopes.len());
         let mut entries = Vec::with_capacity(request.scopes.len());
         for scope in &request.scopes {
             let entry = sources.stream(&scope.stream)?;
-            restrictions.push(self.restriction(entry, scope, &open.fields)?);
+            let restriction = self.restriction(entry, scope, &open.fields)?;
+            restrictions.push(restriction.unless_unfilled(scope, &rebuilding));
             entries.push(entry);
         }
         let fields = searched_fields(&sources, &open, &request.scopes, !rebuilding.is_empty())?;
@@ -180,10 +182,9 @@ impl EmbeddedStore {
         asked: &Asked<'_>,
         run: impl FnOnce(&Ties<'_>) -> tantivy::Result<T>,
     ) -> Result<T> {
-        let is_limited = |scope: &Scope| scope.time.is_some() || scope.keys.is_some();
         let lookup = Cell::new(Ok(()));
         let names = |rows: &[u64]| self.names_of(asked.sources, rows, &lookup);
-        let ties = if asked.request.scopes.iter().any(is_limited) {
+        let ties = if asked.request.scopes.iter().any(Scope::is_limited) {
             Ties::Names(&names)
         } else {
             Ties::Rows
@@ -223,9 +224,11 @@ impl EmbeddedStore {
     fn next_to(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
         let sources = self.sources();
         let (open, _) = self.searchable_index()?;
+        let rebuilding = self.rebuilding_streams(&sources)?;
         let view = open.view();
         let entry = sources.stream(&scope.stream)?;
-        let restrictions = [self.restriction(entry, scope, &open.fields)?];
+        let restriction = self.restriction(entry, scope, &open.fields)?;
+        let restrictions = [restriction.unless_unfilled(scope, &rebuilding)];
         let by_stream = by_stream(&restrictions);
         let failed = super::index::failed(self.path());
         let searched = Searched::new(&view, &restrictions, &by_stream, Vec::new());
@@ -277,7 +280,8 @@ impl EmbeddedStore {
     fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
         for scope in &request.scopes {
             let ordered = request.order != SearchOrder::Relevance && !scope.times.is_empty();
-            if ordered || scope.time.is_some() || !scope.filters.is_empty() {
+            let tested = scope.time.is_some() || !scope.rules.is_empty();
+            if ordered || tested || !scope.filters.is_empty() {
                 match self.index_with_columns(sources.stream(&scope.stream)?.id) {
                     Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}
                     Err(error) => return Err(error),

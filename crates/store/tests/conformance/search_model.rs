@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use store::Store;
 use store::records::Change;
-use store::search::{Filter, Scope, Test};
+use store::search::{Filter, Rules, Scope, Test};
 use text::Expression;
 
 use crate::aggregate_model::scalar;
@@ -120,6 +120,21 @@ fn filter() -> impl Strategy<Value = Filter> {
         select(&WORDS[..])
             .prop_map(move |word| equals("subject", Scalar::Text(format!("{word} ")))),
         Just(equals("received_at", Scalar::Instant(instant(TIMES[0])))),
+        prop::collection::vec(-2_i64..3, 0..4).prop_map(|sizes| Filter {
+            field: field("size_bytes"),
+            test: Test::OneOf(sizes.into_iter().map(Scalar::Integer).collect()),
+        }),
+        prop::collection::vec(select(vec![-0.5, 0.0, 0.5]), 0..3).prop_map(|amounts| Filter {
+            field: field("amount"),
+            test: Test::OneOf(amounts.into_iter().map(Scalar::Number).collect()),
+        }),
+        prop::collection::vec(select(vec!["a@x", "", "c@x", "none"]), 0..3).prop_map(|from| {
+            let from = from.into_iter().map(|from| Scalar::Text(from.to_owned()));
+            Filter {
+                field: field("from_email"),
+                test: Test::OneOf(from.collect()),
+            }
+        }),
         range,
     ]
 }
@@ -138,7 +153,10 @@ fn scopes() -> impl Strategy<Value = Vec<Scope>> {
         3 => Just(Vec::new()),
         2 => prop::collection::vec(filter(), 1..3)
     ];
-    let one = (fields, times, keys, filters);
+    let rules = || prop::collection::vec(filter(), 0..2);
+    let rules = (rules(), rules()).prop_map(|(only, except)| Rules { only, except });
+    let rules = prop_oneof![2 => Just(Rules::default()), 1 => rules];
+    let one = (fields, times, keys, filters, rules);
     [
         prop::option::weighted(0.8, one.clone()),
         prop::option::weighted(0.6, one),
@@ -146,7 +164,7 @@ fn scopes() -> impl Strategy<Value = Vec<Scope>> {
     .prop_map(|both| {
         let mut scopes = Vec::new();
         for (id, parts) in CONNECTIONS.iter().zip(both) {
-            let Some((fields, times, keys, filters)) = parts else {
+            let Some((fields, times, keys, filters, rules)) = parts else {
                 continue;
             };
             let mut scope = scope(id, "messages", &fields);
@@ -159,6 +177,7 @@ fn scopes() -> impl Strategy<Value = Vec<Scope>> {
             });
             scope.keys = keys.map(|keys| keys.iter().map(|at| key(&format!("k{at}"))).collect());
             scope.filters = filters;
+            scope.rules = rules;
             scopes.push(scope);
         }
         scopes
@@ -196,12 +215,13 @@ fn matches(json: &str, id: &str, scope: &Scope, expression: &Expression) -> bool
         .keys
         .as_ref()
         .is_none_or(|keys| keys.contains(&key(id)));
-    let passes = scope.filters.iter().all(|filter| {
+    let meets = |filter: &Filter| {
         let Some(value) = scalar(filter.field.as_str()) else {
             return false;
         };
         match &filter.test {
             Test::Equals(wanted) => value == *wanted,
+            Test::OneOf(wanted) => wanted.contains(&value),
             Test::Range(low, high) => {
                 let above = |bound: &Scalar| value.compare(bound).unwrap();
                 let low = match low {
@@ -216,7 +236,9 @@ fn matches(json: &str, id: &str, scope: &Scope, expression: &Expression) -> bool
                 }
             }
         }
-    });
+    };
+    let allowed = scope.rules.only.iter().all(meets) && !scope.rules.except.iter().any(meets);
+    let passes = allowed && scope.filters.iter().all(meets);
     in_time && listed && passes && reads(&body, scope, expression)
 }
 

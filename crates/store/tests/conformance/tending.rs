@@ -7,13 +7,13 @@ use contract::declaration::Declaration;
 use contract::scalar::Scalar;
 use serde_json::json;
 use store::records::{Direction, OrderBy, PageRequest};
-use store::search::{AggregateRequest, Metric, Scope, Test};
+use store::search::{AggregateRequest, Filter, Metric, Scope, Test};
 use store::stop::Stop;
 use store::{Catalog, EmbeddedStore, Records, Search, StoreError};
 
 use crate::fixture::{
-    MAIL, Work, add_mail, filtered, found_sorted, key, mailbox, message_with, messages, open,
-    request, scope, stream,
+    MAIL, Work, add_mail, field, filtered, found_sorted, key, mailbox, message_with, messages,
+    open, request, scope, stream,
 };
 
 /// More than is replayed in two pieces, so that there is something in between.
@@ -25,7 +25,9 @@ fn filled(path: &Path) {
     for part in 0..5 {
         let size = MANY / 5;
         let batch = (part * size..(part + 1) * size).map(|at| {
-            let members = format!("\"subject\":\"everyword\",\"size_bytes\":{}", at % 100);
+            let (size, pages) = (at % 100, at % 2);
+            let members =
+                format!("\"subject\":\"everyword\",\"size_bytes\":{size},\"pages\":{pages}");
             message_with(&format!("m{at:05}"), &members)
         });
         store.put(batch.collect());
@@ -130,6 +132,43 @@ fn while_the_index_is_built_nothing_waits_for_it() {
     );
     assert_eq!(store.aggregate(&count(sized(7))).unwrap().matched, 205);
     assert_eq!(store.found_sorted("new"), ["new"]);
+}
+
+// GM-02: while the column of an exception is being filled, no record passes for want of a value.
+#[test]
+fn an_exception_holds_while_its_column_is_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    let store = open(folder.path());
+    store.tend_index().unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(MAIL).unwrap();
+    document["declaration_version"] = json!("2");
+    document["streams"][0]["schema"]["properties"]["pages"] = json!({"type": "integer"});
+    store
+        .declare(&Declaration::parse(&document.to_string()).unwrap())
+        .unwrap();
+    let mut scope = messages("work");
+    scope.rules.except.push(Filter {
+        field: field("pages"),
+        test: Test::Equals(Scalar::Integer(1)),
+    });
+    let asked = request("everyword", vec![scope.clone()]);
+    let answer = store.search(&asked).unwrap();
+    assert_eq!((answer.hits.len(), answer.total), (0, Some(0)));
+    assert_eq!(answer.rebuilding, [stream("work", "messages")]);
+    assert!(is_building(&store.aggregate(&count(scope.clone()))));
+    assert!(is_building(&store.extent(&scope, 1)));
+    let page = store.select(&scope, &page(2)).unwrap();
+    let keys = page.records.iter().map(|one| one.key.to_string());
+    assert_eq!(keys.collect::<Vec<_>>(), ["m00000", "m00002"]);
+
+    store.tend_index().unwrap();
+    let answer = store.search(&asked).unwrap();
+    assert_eq!(answer.total, Some(MANY as u64 / 2));
+    assert_eq!(
+        store.aggregate(&count(scope)).unwrap().matched,
+        MANY as u64 / 2
+    );
 }
 
 // TR-31: what a declaration queued is carried on after a restart, whoever sent it.

@@ -48,6 +48,12 @@ pub(crate) struct Options {
     /// Only records before then: RFC 3339 or a date
     #[arg(long, value_name = "T")]
     until: Option<String>,
+    /// Only records that meet this condition, as in --filter (may be repeated: all must hold; of one field, any of the values)
+    #[arg(long = "where", value_name = "FIELD=VALUE")]
+    only: Vec<String>,
+    /// No record that meets this condition, whatever else allows it (may be repeated)
+    #[arg(long, value_name = "FIELD=VALUE")]
+    except: Vec<String>,
     /// When the grant ends: RFC 3339 or a date [default: in 90 days; for single use, in one]
     #[arg(long, value_name = "T", value_parser = moment)]
     expires: Option<Instant>,
@@ -55,7 +61,7 @@ pub(crate) struct Options {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["connection", "stream", "fields", "since", "until"]
+        conflicts_with_all = ["connection", "stream", "fields", "since", "until", "only", "except"]
     )]
     details: Option<PathBuf>,
 }
@@ -112,6 +118,8 @@ fn flags(options: &Options) -> Flags {
         fields: options.fields.clone(),
         since: options.since.clone(),
         until: options.until.clone(),
+        only: options.only.clone(),
+        except: options.except.clone(),
     }
 }
 

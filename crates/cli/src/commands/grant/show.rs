@@ -128,7 +128,7 @@ fn terms(whole: &Shown, owner: &OwnerClient, output: Output) -> CommandResult {
             _ => "Of ".to_owned(),
         };
         output.data(&format!("{own}{}:", wording.title(grant)))?;
-        for line in wording.grant(grant) {
+        for line in wording.grant(grant, &whole.overview.streams) {
             output.data(&format!("  {line}"))?;
         }
     }

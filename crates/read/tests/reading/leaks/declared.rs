@@ -44,8 +44,10 @@ pub(crate) fn declaration(
         aggregations[list] = json!(listed("notes", names));
     }
     notes["query"]["aggregations"] = aggregations;
-    let ranges = listed("notes", &["dmoment", "eamount"])
-        .into_iter()
+    // Rules look at fields that are not granted.
+    let ranges = ["dmoment", "eamount"].into_iter();
+    let ranges = ranges
+        .filter(|name| keeps("notes", name))
         .map(|name| (name.to_owned(), json!(["gte", "lt"])));
     notes["query"]["range_filters"] = ranges.collect::<serde_json::Map<_, _>>().into();
     if ["btitle", "cbody"].iter().all(|name| grants("notes", name)) {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use store::records::{Change, ChangeOp};
 
 use super::declared::declaration;
+use super::rule::Rule;
 use crate::fixture::{Reader, World, code, stream};
 
 /// Everything random comes from here, so that a seed is a case.
@@ -54,7 +55,7 @@ const NOTES: [&str; 9] = [
     "akey", "btitle", "cbody", "dmoment", "eamount", "ftag", "gflag", "sent_at", "name",
 ];
 const PARTS: [&str; 3] = ["pkey", "pnote", "ptext"];
-const MOMENTS: [&str; 5] = [
+pub(super) const MOMENTS: [&str; 5] = [
     "2026-01-10T00:00:00Z",
     "2026-02-10T00:00:00Z",
     "2026-03-10T00:00:00Z",
@@ -67,7 +68,7 @@ pub(crate) fn fields_of(stream: &str) -> &'static [&'static str] {
 }
 
 type Address = (&'static str, &'static str, &'static str);
-type Members = Vec<(&'static str, Value)>;
+pub(super) type Members = Vec<(&'static str, Value)>;
 
 #[derive(Clone)]
 struct Write {
@@ -88,6 +89,8 @@ pub(crate) struct Granted {
     since: Option<&'static str>,
     until: Option<&'static str>,
     keys: Option<Vec<&'static str>>,
+    only: Vec<Rule>,
+    except: Vec<Rule>,
 }
 
 impl Granted {
@@ -99,12 +102,17 @@ impl Granted {
             since: timed.then_some(MOMENTS[1]),
             until: (timed && dice.once_in(2)).then_some(MOMENTS[4]),
             keys: dice.once_in(3).then(|| dice.some(&IDS)),
+            only: Rule::some(dice, stream),
+            except: Rule::some(dice, stream),
         }
     }
 
     /// What must be stored for the grant to show what it shows.
     fn keeps(&self, field: &str) -> bool {
-        self.fields.contains(&field) || (field == "dmoment" && self.since.is_some())
+        let mut rules = self.only.iter().chain(&self.except);
+        self.fields.contains(&field)
+            || (field == "dmoment" && self.since.is_some())
+            || rules.any(|rule| rule.field == field)
     }
 
     fn document(&self, name: &str) -> Value {
@@ -118,6 +126,11 @@ impl Granted {
         }
         if let Some(keys) = &self.keys {
             answer["resources"] = json!(keys);
+        }
+        for (name, rules) in [("where", &self.only), ("except", &self.except)] {
+            if !rules.is_empty() {
+                answer[name] = rules.iter().map(|rule| rule.document.clone()).collect();
+            }
         }
         answer
     }
@@ -199,7 +212,9 @@ impl Scene {
             })
         });
         let listed = granted.keys.as_ref().is_none_or(|keys| keys.contains(&id));
-        (granted.connections.contains(&connection) && in_time && listed)
+        let ruled = granted.only.iter().all(|rule| rule.holds(members))
+            && !granted.except.iter().any(|rule| rule.holds(members));
+        (granted.connections.contains(&connection) && in_time && listed && ruled)
             .then(|| object(members, &|name| granted.keeps(name)))
     }
 

@@ -213,7 +213,9 @@ impl Meaning for EmbeddedStore {
         request: &SearchRequest,
         question: &MeaningQuestion,
     ) -> Result<SearchAnswer> {
-        self.with_index(|| self.find_by_meaning(request, question))
+        self.with_index(|| {
+            self.with_one_layout(&request.scopes, || self.find_by_meaning(request, question))
+        })
     }
 }
 
