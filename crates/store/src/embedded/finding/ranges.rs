@@ -11,6 +11,7 @@ use tantivy::DocId;
 use super::Factors;
 use super::lists::{ClauseLookup, Place, SegmentLookups};
 use super::question::Question;
+use super::scores::FieldScores;
 use crate::stop;
 
 /// How many documents a range has.
@@ -95,15 +96,15 @@ fn bound_clause(
     let mut sums = Vec::new();
     for ways in &clause.long {
         sums.clear();
-        sums.resize(bounds.len(), 0.0_f32);
+        sums.resize(bounds.len(), FieldScores::default());
         for place in &ways.places {
             let (levels, scores) = bound_place(lookups, place, ways.factor)?;
             for (sum, level) in sums.iter_mut().zip(&levels.by_range) {
-                *sum += scores[usize::from(*level)];
+                *sum = sum.and(scores[usize::from(*level)]);
             }
         }
         for (known, sum) in bounds.iter_mut().zip(&sums) {
-            *known = known.max(*sum);
+            *known = known.max(sum.together());
         }
     }
     for (document, score) in &clause.short {
