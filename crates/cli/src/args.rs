@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    aggregate, backup, blob, completions, connect, connections, declare, delete, doctor, export,
-    fetch, grant, grants, help, import, index, man, mcp, model, owner_password, owner_token, purge,
-    query, read, restore, schema, search, serve, setup, sign_in,
+    aggregate, backup, blob, collect, completions, connect, connections, declare, delete, doctor,
+    export, fetch, grant, grants, help, import, index, man, mcp, model, owner_password,
+    owner_token, purge, query, read, restore, schema, search, serve, setup, sign_in,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Declare(declare::Options),
     Connections(connections::Options),
     Import(import::Options),
+    Collect(collect::Options),
     Serve(serve::Options),
     Mcp(mcp::Options),
     Schema(schema::Options),

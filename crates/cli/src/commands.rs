@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod backup;
 pub(crate) mod blob;
+pub(crate) mod collect;
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod connections;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Declare(options) => declare::run(&options, context),
         Command::Connections(options) => connections::run(options, context),
         Command::Import(options) => import::run(&options, context),
+        Command::Collect(options) => collect::run(options, context),
         Command::Serve(options) => serve::run(options, context),
         Command::Mcp(options) => mcp::run(options, context).map_err(Failure::without_body),
         Command::Schema(options) => schema::run(&options, context),

@@ -309,7 +309,8 @@ fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Con
 }
 
 /// Commands that may make a data directory. The others would only find nothing in it.
-const CREATING: [&str; 5] = [
+const CREATING: [&str; 6] = [
+    "pdpp collect",
     "pdpp declare",
     "pdpp import",
     "pdpp owner-password",

@@ -11,6 +11,7 @@ use flate2::bufread::GzDecoder;
 use crate::error::{ImportError, InputError};
 use crate::exports::{Export, Recognised};
 use crate::lines::BYTE_ORDER_MARK;
+use crate::singer;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -25,6 +26,8 @@ pub enum Format {
     Json,
     /// A table as text, with a header.
     Csv,
+    /// What a Singer tap prints.
+    Singer,
     /// What a known program or service hands out.
     Export(Export),
 }
@@ -67,6 +70,7 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Singer => "singer",
             Self::Export(export) => export.as_str(),
         }
     }
@@ -76,6 +80,7 @@ impl Format {
             "jsonl" => Some(Self::Jsonl),
             "json" => Some(Self::Json),
             "csv" => Some(Self::Csv),
+            "singer" => Some(Self::Singer),
             export => Export::parse(export).map(Self::Export),
         }
     }
@@ -273,6 +278,7 @@ impl FileName {
             },
             Some(Recognised::Left(why)) => FileContents::Left(why),
             None if trim_start(head).trim_ascii_end() == b"[]" => FileContents::Left("empty lists"),
+            None if singer::recognise(head) => Format::Singer.into(),
             None => match (self.format, trim_start(head)) {
                 (Some(format), _) => format.into(),
                 // Nothing inside is no lines.

@@ -6,6 +6,7 @@ mod progress;
 mod report;
 mod survey;
 pub(crate) mod table;
+pub(crate) mod tap;
 mod target;
 mod upload;
 
@@ -83,9 +84,33 @@ pub(crate) struct Options {
     batch_lines: Option<usize>,
 }
 
+impl Options {
+    /// Imports a file or a folder without asking.
+    pub(crate) fn unattended(path: PathBuf, connection: Option<String>) -> Self {
+        Self {
+            paths: vec![path],
+            list: false,
+            stream: None,
+            connection,
+            dry_run: false,
+            yes: true,
+            revive: false,
+            batch_lines: None,
+        }
+    }
+}
+
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     if options.list {
         return list_exports(context.output);
+    }
+    if let Some(spooled) = tap::spool(&options.paths, options.connection.as_deref(), context)? {
+        let import = Options::unattended(spooled.clone(), options.connection.clone());
+        let done = run(&import, context);
+        let name = options.connection.as_deref().unwrap_or_default();
+        let kept = tap::keep_state(&spooled, name, context);
+        let removed = std::fs::remove_file(&spooled).map_err(Failure::file_error(&spooled));
+        return done.and(kept).and(removed);
     }
     let mut survey = Survey::default();
     let mut files = Vec::new();
@@ -192,6 +217,13 @@ impl Run<'_> {
                 context: self.context,
             }
             .resolve()?,
+            None if group.is_tap() => {
+                let Some(file) = group.files.first() else {
+                    return Ok(None);
+                };
+                let name = options.connection.clone().unwrap_or_else(|| file.title());
+                tap::target(file.path(), &name, &sources, owner, self.context)?
+            }
             None => match self.table(&sources, &group.files)? {
                 TableTarget::Found(target) => target,
                 TableTarget::Shown => return Ok(None),

@@ -23,6 +23,7 @@ use store::keeping::KeepRules;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use crate::commands::collect;
 use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -124,7 +125,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
         announce(context, public_url, &own_url, &console, &sign_in);
-        warn(context, &*store);
+        begin(context, &*store);
         let serving = serve(service, tcp, socket, capacity, &mut stop);
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
@@ -149,7 +150,9 @@ fn or_cannot_start<T>(result: io::Result<T>) -> CommandResult<T> {
     result.map_err(|error| Failure::new(format!("the server cannot start: {error}")))
 }
 
-fn warn(context: &Context, store: &dyn Store) {
+/// What a server does once it serves: it warns of what clients would be refused for, and collects what is due.
+fn begin(context: &Context, store: &dyn Store) {
+    collect::start_schedule(context);
     warn_of_rollback(context, store);
     warn_of_lost_time(context, store);
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use contract::declaration::StreamDeclaration;
 use sha2::{Digest as _, Sha256};
 
 use super::hints::TableHints;
@@ -19,8 +20,12 @@ pub(crate) struct RowKeys {
 impl RowKeys {
     /// Keys for rows of the stream that is imported, if it wants them.
     pub(crate) fn for_stream(acceptor: &Acceptor<'_>) -> Option<Self> {
-        let rules = acceptor.rules().ok()?;
-        let hints = TableHints::of_stream(rules.declaration)?;
+        Self::of_stream(acceptor.rules().ok()?.declaration)
+    }
+
+    /// The same for records of a stream.
+    pub(crate) fn of_stream(stream: &StreamDeclaration) -> Option<Self> {
+        let hints = TableHints::of_stream(stream)?;
         Some(Self {
             field: hints.hashed?,
             seen: HashMap::new(),

@@ -11,7 +11,8 @@ use contract::id::{ConnectionId, StreamName};
 use ingest::importer::Stopped;
 use ingest::{
     Acceptor, BatchLimits, Companions, CsvImporter, Export, Format, Import, ImportError,
-    ImportReport, Importer, Input, JsonArrayImporter, JsonlImporter, LineForm, StreamChoice,
+    ImportReport, Importer, Input, JsonArrayImporter, JsonlImporter, LineForm, SingerImporter,
+    StreamChoice,
 };
 use store::records::Records;
 use store::{Store, StoreError};
@@ -258,6 +259,10 @@ impl Running<'_> {
         let mut importer: Box<dyn Importer> = match format {
             Format::Jsonl => Box::new(JsonlImporter::new(input.into_reader(), &acceptor)),
             Format::Json => Box::new(JsonArrayImporter::new(input.into_reader(), &acceptor)),
+            Format::Singer => {
+                let reader = input.into_reader();
+                Box::new(SingerImporter::new(reader, &acceptor, &plan.declaration))
+            }
             Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
             Format::Export(export) => export.importer(input, &acceptor, &self.companions),
         };

@@ -35,7 +35,10 @@ const FIRST_STEPS: &[(&str, &str)] = &[
 
 /// Every command, in the order of use.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Bring data in", &["declare", "connections", "import"]),
+    (
+        "Bring data in",
+        &["declare", "connections", "import", "collect"],
+    ),
     (
         "Read it",
         &["schema", "search", "query", "aggregate", "fetch", "read"],

@@ -81,7 +81,7 @@ impl ImportFile {
         };
         match input.contents() {
             FileContents::Format {
-                format: Format::Jsonl | Format::Json | Format::Csv,
+                format: Format::Jsonl | Format::Json | Format::Csv | Format::Singer,
                 ..
             } if !takes_lines => {
                 if member.path().to_ascii_lowercase().ends_with(".json") {
@@ -140,7 +140,7 @@ impl ImportFile {
     pub(super) fn export(&self) -> Option<Export> {
         match self.format {
             Some(Format::Export(export)) => Some(export),
-            Some(Format::Jsonl | Format::Json | Format::Csv) | None => None,
+            Some(Format::Jsonl | Format::Json | Format::Csv | Format::Singer) | None => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey};
-use ingest::Export;
+use ingest::{Export, Format};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
 use super::Options;
@@ -18,6 +18,15 @@ pub(super) struct Group {
     /// None if they are no known export: then they say themselves what they hold.
     pub(super) export: Option<Export>,
     pub(super) files: Vec<ImportFile>,
+}
+
+impl Group {
+    /// Whether the files are what a tap prints.
+    pub(super) fn is_tap(&self) -> bool {
+        self.files
+            .iter()
+            .all(|file| file.format() == Some(Format::Singer))
+    }
 }
 
 /// Sorts files by what they are. Within a kind, those that others refer to come first. What is no export goes where the

@@ -184,7 +184,7 @@ fn add(
     };
     let export = match format {
         Format::Export(export) => Some(export),
-        Format::Jsonl | Format::Json | Format::Csv => None,
+        Format::Jsonl | Format::Json | Format::Csv | Format::Singer => None,
     };
     // Lines in an archive do not say what they hold.
     if export.is_none() && member.is_some() {
