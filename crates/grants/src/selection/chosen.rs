@@ -1,7 +1,7 @@
 //! The owner's choice: streams of connections, narrowed in fields and time, by itself or within a request.
 
 use contract::declaration::{Declaration, StreamDeclaration};
-use contract::grant::{AccessMode, GrantedStream, TimeConstraint};
+use contract::grant::{AccessMode, GrantedStream, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use store::Store;
 use super::flags::PURPOSE;
 use super::resolve::{granted, stream_named, time_request};
 use super::{
-    Draft, FieldsRequest, Mistakes, Named, SelectionError, StreamRequest, TimeRequest, known,
+    Draft, FieldsRequest, Mistakes, Named, RuleRequest, SelectionError, StreamRequest, TimeRequest,
+    known,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,12 @@ pub struct ChosenStream {
     pub since: Option<String>,
     #[serde(default)]
     pub until: Option<String>,
+    /// Rules besides those that were asked for: only records that meet all of these.
+    #[serde(default, rename = "where", skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<RowRule>,
+    /// No record that meets any of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<RowRule>,
 }
 
 impl ChosenStream {
@@ -101,11 +108,11 @@ pub(super) fn resolve(
                 stream.fields.iter().map(|field| field.name.as_str()),
             ),
             time: choice.time(&path, &mut mistakes),
+            only: rules(&choice.only, &path, "where"),
+            except: rules(&choice.except, &path, "except"),
             path,
             name,
             resources: None,
-            only: None,
-            except: None,
             connections: None,
         };
         let Some(stream) = granted(&request, stream, vec![connection.id.clone()], &mut mistakes)
@@ -121,6 +128,39 @@ pub(super) fn resolve(
         }
     }
     mistakes.unless_any(drafts.into_iter().map(|(_, draft)| draft).collect())
+}
+
+/// Rules as a request; `None` without any.
+fn rules(chosen: &[RowRule], path: &str, member: &str) -> Option<Vec<RuleRequest>> {
+    let request = |(at, rule): (usize, &RowRule)| RuleRequest {
+        path: format!("{path}/{member}/{at}"),
+        rule: rule.clone(),
+    };
+    let requests: Vec<RuleRequest> = chosen.iter().enumerate().map(request).collect();
+    (!requests.is_empty()).then_some(requests)
+}
+
+/// Adds the chosen rules to those that were asked for.
+fn add_rules(
+    stream: &mut GrantedStream,
+    declared: Option<&StreamDeclaration>,
+    path: &str,
+    choice: &ChosenStream,
+    mistakes: &mut Mistakes,
+) {
+    for (member, chosen, asked) in [
+        ("where", &choice.only, &mut stream.only),
+        ("except", &choice.except, &mut stream.except),
+    ] {
+        match (rules(chosen, path, member), declared) {
+            (None, _) => {}
+            (Some(_), None) => mistakes.add(path, "is not declared, so no rule can be on it"),
+            (Some(added), Some(declared)) => {
+                let added = super::rules::checked(&added, declared, mistakes);
+                asked.get_or_insert_default().extend(added);
+            }
+        }
+    }
 }
 
 fn begun(declaration: &Declaration, stream: GrantedStream, access_mode: AccessMode) -> Draft {
@@ -283,6 +323,7 @@ fn less(
         }
     }
     let path = format!("/{at}");
+    add_rules(&mut stream, declared, &path, choice, mistakes);
     if let Some(time) = choice.time(&path, mistakes) {
         let field = declared.and_then(|declared| declared.consent_time_field.clone());
         let asked = match (stream.time_constraint.take(), field) {

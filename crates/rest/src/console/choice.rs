@@ -298,6 +298,7 @@ fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
         fields: (!fields.is_empty()).then_some(fields),
         since: bound("since"),
         until: bound("until"),
+        ..ChosenStream::default()
     })
 }
 

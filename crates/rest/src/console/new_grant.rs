@@ -9,7 +9,10 @@ use axum::response::Response;
 use contract::grant::{AccessMode, Grant, GrantedStream};
 use contract::time::Instant;
 use grants::sign_in::Session;
-use grants::{IssueError, Issued, Overview, Preview, Selection, Wording, issue, preview};
+use grants::{
+    ChosenStream, IssueError, Issued, IssuedStream, Overview, Preview, Selection, Wording, issue,
+    preview,
+};
 
 use super::choice::{self, EndRow, SourceRow};
 use super::consent::rules;
@@ -214,12 +217,34 @@ impl Asked {
             "single_use" => AccessMode::SingleUse,
             _ => AccessMode::Continuous,
         };
+        let mut chosen = choice::ticked(form, &offered);
+        keep_rules(service, form.value("from"), &mut chosen)?;
         Ok(Self {
             client: form.value("client").trim().to_owned(),
-            selection: Selection::from_choice(choice::ticked(form, &offered), mode),
+            selection: Selection::from_choice(chosen, mode),
             ends: choice::end(form, service.now()),
         })
     }
+}
+
+/// Rules have no place in the form: a grant made from another keeps those of that one.
+fn keep_rules(service: &Service, from: &str, chosen: &mut [ChosenStream]) -> Result<(), Problem> {
+    if from.is_empty() {
+        return Ok(());
+    }
+    let shown = grants::show(&*service.store, from, service.now(), 0);
+    let shown = shown.map_err(|error| super::grant::problem(&error))?;
+    for choice in chosen {
+        let is_row = |row: &&IssuedStream| {
+            row.connection_id.as_str() == choice.connection_id
+                && row.stream.as_str() == choice.stream
+        };
+        if let Some(row) = shown.overview.streams.iter().find(is_row) {
+            choice.only = row.only.clone().unwrap_or_default();
+            choice.except = row.except.clone().unwrap_or_default();
+        }
+    }
+    Ok(())
 }
 
 async fn page(

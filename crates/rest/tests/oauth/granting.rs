@@ -1,5 +1,7 @@
 //! Grants in the owner's hands: made without an application that asks, looked at, made anew with a difference, and ended.
 
+use grants::{Flags, Selection};
+
 use crate::fixture::{Answer, Browser, World};
 
 /// What is chosen for a new grant: two fields of the letters at work.
@@ -110,6 +112,35 @@ async fn what_cannot_be_granted_is_told_and_the_form_is_kept() {
     let foreign = browser.post("/grants/new/issue", CHOSEN).await;
     assert_eq!(foreign.status, 403);
     assert!(world.store.grants().unwrap().is_empty());
+}
+
+// GM-01: a grant made from another keeps its rules, for which the form has no place.
+#[tokio::test]
+async fn another_like_it_keeps_the_rules() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let selection = Selection::from_flags(Flags {
+        connections: all(&["work"]),
+        streams: all(&["messages"]),
+        except: all(&["subject=<tea>"]),
+        ..Flags::default()
+    });
+    let issued = grants::issue(
+        &*world.store,
+        &selection.unwrap(),
+        "App",
+        None,
+        &*world.clock,
+    );
+    let id = issued.unwrap().grant_id.unwrap().to_string();
+    let rule = "; never where subject is &#34;&#60;tea&#62;&#34;";
+    browser.get(&format!("/grants/{id}")).await.shows(rule);
+    let wanted = [CHOSEN, &[("from", &id)]].concat();
+    let review = browser.send_form("/grants/new/review", "/grants/new", &wanted);
+    review
+        .await
+        .shows(&format!("work messages: id, subject{rule}"));
 }
 
 #[tokio::test]
