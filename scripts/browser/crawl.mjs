@@ -4,17 +4,24 @@ import assert from "node:assert/strict";
 
 import { judge } from "./pages.mjs";
 
-/** How many addresses of one kind are followed. */
-const OF_KIND = 6;
+/** How many addresses of one page are followed, and how many that also ask for the same kinds of things. */
+const OF_PAGE = 6;
+const OF_KIND = 2;
 
-/** The kind of an address: what is named in it does not count. */
-function kind(address) {
-  const { pathname, searchParams } = new URL(address);
+/** The page of an address: what is named in it does not count. */
+function pageOf(address) {
+  const { pathname } = new URL(address);
   const [, first = "", ...rest] = pathname.split("/");
   const fixed = ["new", "activity", "end", "file", "delete", "download", "review"];
   const parts = rest.map((part) => (fixed.includes(part) ? part : "…"));
+  return `/${[first, ...parts].join("/")}`;
+}
+
+/** The kind of an address: its page, and what it asks for. */
+function kindOf(address) {
+  const { searchParams } = new URL(address);
   const asked = [...new Set([...searchParams.keys()].map((name) => name.replace(/\[.*/, "")))].sort();
-  return `/${[first, ...parts].join("/")} ${asked.join(" ")}`;
+  return `${pageOf(address)} ${asked.join(" ")}`;
 }
 
 export async function crawled(owner, origin) {
@@ -25,18 +32,20 @@ export async function crawled(owner, origin) {
     if (policy) policies.push(policy);
   });
   const seen = new Set();
-  const kinds = new Map();
+  const followed = new Map();
+  const judged = new Set();
   const waiting = [`${origin}/`];
   while (waiting.length > 0) {
     const address = waiting.shift();
     if (seen.has(address)) continue;
-    const many = kinds.get(kind(address)) ?? 0;
-    if (many >= OF_KIND) continue;
+    const [at, kind] = [pageOf(address), kindOf(address)];
+    const many = (name) => followed.get(name) ?? 0;
+    if (many(at) >= OF_PAGE || many(kind) >= OF_KIND) continue;
     seen.add(address);
-    kinds.set(kind(address), many + 1);
+    for (const name of new Set([at, kind])) followed.set(name, many(name) + 1);
     // Files are saved, not shown.
     if (/\/(file|download)(\?|$)/.test(address)) {
-      const waits = page.waitForEvent("download", { timeout: 5_000 }).catch(() => null);
+      const waits = page.waitForEvent("download", { timeout: 1_000 }).catch(() => null);
       const response = await page.goto(address).catch(() => null);
       const saved = await waits;
       assert.ok(saved || response?.ok(), `${address} gives a file`);
@@ -44,7 +53,11 @@ export async function crawled(owner, origin) {
     }
     const response = await page.goto(address);
     assert.ok(response.status() < 400, `${address}: ${response.status()}`);
-    if (many === 0) await judge(page, address);
+    const seenAs = `${at} ${new URL(address).searchParams.has("as")}`;
+    if (!judged.has(seenAs)) {
+      judged.add(seenAs);
+      await judge(page, address);
+    }
     const links = await page.locator("a[href]").evaluateAll((all) => all.map((link) => link.href?.baseVal ?? link.href));
     for (const link of links) {
       const target = new URL(link, address);
@@ -53,5 +66,5 @@ export async function crawled(owner, origin) {
     }
   }
   for (const policy of policies) assert.ok(!policy.includes("unsafe"), policy);
-  return { pages: seen.size, kinds: kinds.size };
+  return { pages: seen.size, kinds: judged.size };
 }

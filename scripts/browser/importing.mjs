@@ -54,3 +54,59 @@ export async function saved(owner) {
   assert.equal(download.suggestedFilename(), "pdpp-backup.tar");
   await download.cancel();
 }
+
+/** A note whose texts try to be more than text, and a word of a megabyte. */
+const HOSTILE = {
+  id: "hostile <b>&\"'",
+  title: "<script>document.title = 'owned'</script> \u202eesrever\u202c " + "x".repeat(3_000),
+  folder: "\"><img src=https://evil.example/x.png onerror=alert(1)>",
+  tags: ["<svg onload=alert(1)>", "\u2066hidden\u2069"],
+  created_at: "2026-03-03T10:00:00Z",
+  updated_at: "2026-03-03T10:00:00Z",
+  word_count: 2,
+  body: `zeppelin [click](javascript:alert(1)) ![](https://evil.example/pixel.png) <iframe src=//evil.example></iframe>\n${"w".repeat(1_000_000)}`,
+};
+
+/** Shows the hostile note wherever records are shown: as text, on every width, loading nothing, running nothing. */
+export async function hostile(owner, judge) {
+  const { page } = owner;
+  const folder = mkdtempSync(join(tmpdir(), "hostile-"));
+  const file = join(folder, "notes.jsonl");
+  writeFileSync(file, `${JSON.stringify(HOSTILE)}\n`);
+  await upload(owner, [file]);
+  await page.locator("select[name=to0]").selectOption("notes/notes");
+  await owner.press("Import");
+  assert.match(await page.locator("ul.figures li").first().innerText(), /^1\s+new$/);
+  const told = [];
+  page.on("dialog", (dialog) => told.push(dialog.message()));
+  page.on("request", (request) => { if (request.url().includes("evil")) told.push(request.url()); });
+  const record = `/records/notes/notes/${encodeURIComponent(HOSTILE.id)}`;
+  const paths = [record, "/search?q=zeppelin", "/browse/notes/notes", "/timeline?day=2026-03-03", `${record}/delete`];
+  for (const path of paths) {
+    await page.goto(new URL(path, process.env.BROWSER_CONSOLE).href);
+    assert.ok(!(await page.title()).startsWith("owned"), path);
+    assert.ok(!(await page.content()).includes("\u202e"), `${path} turns no text around`);
+    await judge(page, path);
+  }
+  assert.deepEqual(told, [], "nothing ran, and nothing was loaded");
+  return paths.length;
+}
+
+/** From the overview to a record with the keyboard alone. */
+export async function keyboard(owner) {
+  const { page } = owner;
+  await page.goto(new URL("/", process.env.BROWSER_CONSOLE).href);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "q");
+  await page.keyboard.type("bridge");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/search\?/);
+  const focused = () => page.evaluate(() => document.activeElement.getAttribute("href") ?? "");
+  for (let steps = 0; steps < 80 && !(await focused()).startsWith("/records/"); steps += 1) await page.keyboard.press("Tab");
+  assert.match(await focused(), /^\/records\//);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/records\//);
+}

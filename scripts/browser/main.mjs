@@ -11,8 +11,8 @@ import { discovered, Host, secrets } from "./host.mjs";
 import { launched, Owner, windowOf } from "./owner.mjs";
 import { crawled } from "./crawl.mjs";
 import { granted, seen } from "./granting.mjs";
-import { imported, saved } from "./importing.mjs";
-import { toured } from "./pages.mjs";
+import { hostile, imported, keyboard, saved } from "./importing.mjs";
+import { judge, toured } from "./pages.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
 /** Where the owner's pages are. */
@@ -154,8 +154,11 @@ try {
   done(`${await imported(owner)} kinds of exports are uploaded, recognised, tried and imported without a script`);
   await saved(owner);
   done("a backup is saved");
+  done(`${await hostile(judged, judge)} pages show a hostile record as text`);
+  await keyboard(judged);
+  done("a record is found and opened with the keyboard alone");
   const { pages, kinds } = await crawled(judged, CONSOLE);
-  done(`${pages} addresses that pages link to lead somewhere, and one of each of ${kinds} kinds is found good`);
+  done(`${pages} addresses that pages link to lead somewhere, and each of ${kinds} kinds of pages is found good`);
 
   const other = await Owner.in(await windowOf(browser, false));
   await sessions(owner, other);

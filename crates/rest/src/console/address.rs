@@ -92,6 +92,14 @@ impl Address {
         self
     }
 
+    /// Without conditions on fields.
+    #[must_use]
+    pub(super) fn without_filters(mut self) -> Self {
+        self.pairs
+            .retain(|(known, _)| !known.starts_with("filter["));
+        self
+    }
+
     /// At another place in the same list.
     #[must_use]
     pub(super) fn at(self, cursor: &str) -> Self {

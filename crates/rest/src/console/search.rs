@@ -5,7 +5,7 @@ mod facets;
 use askama::Template;
 use axum::http::StatusCode;
 use contract::declaration::RangeOperator;
-use contract::id::StreamName;
+use contract::id::{FieldName, StreamName};
 use contract::page::Page;
 use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
@@ -20,12 +20,14 @@ use super::moment::Moment;
 use super::sources::Sources;
 use super::stream_shape::StreamShape;
 use super::viewer::Viewer;
-use crate::params::Params;
+use crate::params::{Params, invalid_param};
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
 const HITS: u32 = 20;
 const TITLE_CHARS: usize = 160;
+/// Parameters that another search keeps.
+const KEPT: [&str; 5] = ["connection", "stream", "year", "order", "as"];
 const PASSAGE_CHARS: usize = 300;
 
 #[derive(Template)]
@@ -79,6 +81,8 @@ pub(super) struct Question {
     connection: Option<String>,
     stream: Option<StreamName>,
     year: Option<u16>,
+    /// Values that fields of the stream must have.
+    values: Vec<(FieldName, String)>,
     order: SearchOrder,
     cursor: Option<String>,
 }
@@ -92,6 +96,7 @@ impl Question {
             connection: params.text("connection").map(str::to_owned),
             stream: stream.transpose()?,
             year: params.text("year").and_then(|year| year.parse().ok()),
+            values: values(params)?,
             order: match params.text("order") {
                 Some(name) => SearchOrder::parse(name)?,
                 None => SearchOrder::default(),
@@ -109,16 +114,35 @@ impl Question {
         query.count = Count::Exact;
         query.limit = PageLimit::new(HITS);
         query.cursor.clone_from(&self.cursor);
-        let time = shape.and_then(StreamShape::time);
-        let filters = match (self.year, time) {
-            (Some(year), Some(time)) => vec![year_filter(time.name.clone(), year)],
-            _ => Vec::new(),
-        };
-        Ok(query.filtered(filters)?)
+        Ok(query.filtered(self.filters(shape, None))?)
+    }
+
+    /// The conditions on fields, but for those on one of them.
+    fn filters(&self, shape: Option<&StreamShape>, but: Option<&FieldName>) -> Vec<Filter> {
+        let time = shape.and_then(StreamShape::time).map(|time| &time.name);
+        let year = self.year.zip(time).filter(|(_, time)| Some(*time) != but);
+        let year = year.map(|(year, time)| year_filter(time.clone(), year));
+        let values = self.values.iter().filter(|(name, _)| Some(name) != but);
+        let values = values.map(|(name, value)| Filter::exact(name.clone(), value.clone()));
+        year.into_iter().chain(values).collect()
     }
 }
 
-fn year_filter(field: contract::id::FieldName, year: u16) -> Filter {
+/// Conditions as `/v1` writes them: `filter[field]=value`.
+fn values(params: &Params) -> Result<Vec<(FieldName, String)>, Problem> {
+    let mut values = Vec::new();
+    for entry in params.entries("filter") {
+        let [name] = entry.path.as_slice() else {
+            continue;
+        };
+        let name = FieldName::parse(name);
+        let name = name.map_err(|error| invalid_param("filter", error.to_string()))?;
+        values.push((name, entry.value.clone()));
+    }
+    Ok(values)
+}
+
+fn year_filter(field: FieldName, year: u16) -> Filter {
     let bounds = vec![
         (RangeOperator::Gte, format!("{year:04}-01-01")),
         (
@@ -136,14 +160,12 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         Err(elsewhere) => return Ok(elsewhere),
     };
     let question = Question::from_params(&viewer.params)?;
-    let kept = ["connection", "stream", "year", "order", "as"];
-    let kept = kept.iter().filter_map(|name| {
-        let value = viewer.params.text(name)?;
-        Some(((*name).to_owned(), value.to_owned()))
-    });
+    let kept = viewer.here.pairs().iter();
+    let kept =
+        kept.filter(|(name, _)| KEPT.contains(&name.as_str()) || name.starts_with("filter["));
     let mut page = SearchPage {
         q: question.q.clone(),
-        kept: kept.collect(),
+        kept: kept.cloned().collect(),
         asked: !question.q.trim().is_empty(),
         everywhere: viewer.address("/search").with("q", &question.q).to_string(),
         total: String::new(),

@@ -53,6 +53,14 @@ async fn a_search_shows_hits_with_what_proves_them_and_what_narrows_them() {
     narrowed.hides("/records/home/");
     let first = narrowed.text.find("messages/m1").unwrap();
     assert!(first < narrowed.text.find("messages/m2").unwrap());
+    // The values that the declaration groups by narrow it, too.
+    narrowed.shows("filter%5Bfrom_email%5D=bank%40example.test");
+    narrowed.shows("<bdi>bank@example.test</bdi> <span class=\"count\">3</span>");
+    let target = "/search?q=overdraft&connection=work&stream=messages&filter%5Bfrom_email%5D=nobody&year=2026";
+    let nobody = browser.get(target).await;
+    nobody.shows("Nothing was found.");
+    // Another connection takes with it what only this stream has.
+    nobody.shows("href=\"/search?q=overdraft&#38;connection=home\"");
     let empty = browser
         .get("/search?q=overdraft&connection=work&stream=messages&year=1999")
         .await;

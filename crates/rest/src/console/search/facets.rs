@@ -1,26 +1,31 @@
 //! What a search can be narrowed by, with how many records each would leave: connections, then the streams of the chosen
-//! one, then the years of the chosen stream. Every count is a search of its own over the read contract.
+//! one, then the years of the chosen stream and the values its declaration groups by. Every count is a search of its own over the read contract.
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
 use contract::id::StreamName;
-use contract::query::{Count, PageLimit};
+use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
 use contract::search::SearchQuery;
 use read::GrantReader;
 use tokio::task::JoinSet;
 
 use super::Question;
-use crate::console::format::format_number;
+use crate::console::address::Address;
+use crate::console::format::{format_number, one_line};
 use crate::console::sources::Sources;
-use crate::console::stream_shape::StreamShape;
+use crate::console::stream_shape::{FieldShape, StreamShape};
 use crate::console::viewer::Viewer;
 use crate::problem::Problem;
 
 /// The most choices of a facet that are counted.
 const MAX_CHOICES: usize = 24;
+/// How many fields of a stream narrow a search, and how many values of each.
+const FIELDS: usize = 2;
+const VALUES: u32 = 8;
+const VALUE_CHARS: usize = 60;
 
 pub(super) struct Facet {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) choices: Vec<Choice>,
     /// The search without it; empty where nothing is chosen.
     pub(super) clear: String,
@@ -51,6 +56,12 @@ pub(super) async fn read(
         streams(viewer, question, sources).await?,
         years(viewer, question, shape).await?,
     ];
+    let fields = shape.into_iter().flat_map(|shape| &shape.fields);
+    let telling = fields.filter(|field| field.groups && field.exact && !field.is_time);
+    let telling = telling.filter(|field| !field.name.as_str().ends_with("id"));
+    for field in telling.take(FIELDS) {
+        facets.push(values(viewer, question, shape, field).await?);
+    }
     facets.retain(|facet| !facet.choices.is_empty());
     Ok(facets)
 }
@@ -72,9 +83,9 @@ async fn connections(
     }
     let here = question.connection.as_deref();
     Ok(Facet {
-        name: "Connection",
+        name: "Connection".to_owned(),
         choices: counted(viewer, "connection", here, candidates).await,
-        clear: clear(viewer, here, &["connection", "stream", "year"]),
+        clear: clear(viewer, here, "connection"),
     })
 }
 
@@ -100,9 +111,9 @@ async fn streams(
     }
     let here = question.stream.as_ref().map(StreamName::as_str);
     Ok(Facet {
-        name: "Stream",
+        name: "Stream".to_owned(),
         choices: counted(viewer, "stream", here, candidates).await,
-        clear: clear(viewer, here, &["stream", "year"]),
+        clear: clear(viewer, here, "stream"),
     })
 }
 
@@ -130,7 +141,8 @@ async fn years(
             let mut query = SearchQuery::new(question.q.clone())?;
             query.connection_id.clone_from(&question.connection);
             query.streams = vec![stream.clone()];
-            let filters = vec![super::year_filter(time.name.clone(), year)];
+            let mut filters = question.filters(shape, Some(&time.name));
+            filters.push(super::year_filter(time.name.clone(), year));
             candidates.push(Candidate {
                 name: year.to_string(),
                 value: year.to_string(),
@@ -140,16 +152,71 @@ async fn years(
     }
     let here = question.year.map(|year| year.to_string());
     Ok(Facet {
-        name: "Year",
+        name: "Year".to_owned(),
         choices: counted(viewer, "year", here.as_deref(), candidates).await,
-        clear: clear(viewer, here.as_deref(), &["year"]),
+        clear: clear(viewer, here.as_deref(), "year"),
     })
 }
 
-fn clear(viewer: &Viewer, here: Option<&str>, names: &[&str]) -> String {
+/// The most common values of a field, as far as its declaration groups by it.
+async fn values(
+    viewer: &Viewer,
+    question: &Question,
+    shape: Option<&StreamShape>,
+    field: &FieldShape,
+) -> Result<Facet, Problem> {
+    let mut candidates = Vec::new();
+    if let Some(stream) = &question.stream {
+        let grouping = Some(Grouping::new(
+            GroupBy::Field(field.name.clone()),
+            Some(VALUES),
+        )?);
+        let mut most = AggregateQuery::new(stream.clone(), Metric::Count, grouping)?;
+        most.connection_id.clone_from(&question.connection);
+        let most = viewer.reader.aggregate(most).await?;
+        for group in most.groups.iter().flatten() {
+            let raw = group.key.get();
+            if raw == "null" {
+                continue;
+            }
+            let value = serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned());
+            let mut query = SearchQuery::new(question.q.clone())?;
+            query.connection_id.clone_from(&question.connection);
+            query.streams = vec![stream.clone()];
+            let mut filters = question.filters(shape, Some(&field.name));
+            filters.push(Filter::exact(field.name.clone(), value.clone()));
+            candidates.push(Candidate {
+                name: one_line(&value, VALUE_CHARS),
+                value,
+                query: query.filtered(filters)?,
+            });
+        }
+    }
+    let chosen = question.values.iter().find(|(name, _)| *name == field.name);
+    let here = chosen.map(|(_, value)| value.as_str());
+    let param = format!("filter[{}]", field.name);
+    Ok(Facet {
+        name: field.title.clone(),
+        choices: counted(viewer, &param, here, candidates).await,
+        clear: clear(viewer, here, &param),
+    })
+}
+
+/// The search without a choice, and without what narrows it further.
+fn clear(viewer: &Viewer, here: Option<&str>, param: &str) -> String {
     match here {
         None => String::new(),
-        Some(_) => viewer.here.clone().without(names).to_string(),
+        Some(_) => widened(viewer, param).without(&[param]).to_string(),
+    }
+}
+
+/// This search without what has a meaning only under the choice that a parameter makes.
+fn widened(viewer: &Viewer, param: &str) -> Address {
+    let address = viewer.here.clone();
+    match param {
+        "connection" => address.without(&["stream", "year"]).without_filters(),
+        "stream" => address.without(&["year"]).without_filters(),
+        _ => address,
     }
 }
 
@@ -170,19 +237,11 @@ async fn counted(
         counted.extend(one.ok());
     }
     counted.sort_by_key(|(at, ..)| *at);
-    let narrower: &[&str] = match param {
-        "connection" => &["stream", "year"],
-        "stream" => &["year"],
-        _ => &[],
-    };
     let choice = |(_, count, candidate): (usize, Option<u64>, Candidate)| {
         let is_here = here == Some(candidate.value.as_str());
         let is_shown = is_here || count != Some(0);
         is_shown.then(|| Choice {
-            address: viewer
-                .here
-                .clone()
-                .without(narrower)
+            address: widened(viewer, param)
                 .set(param, &candidate.value)
                 .to_string(),
             name: candidate.name,
