@@ -95,6 +95,23 @@ fn lists_and_lines_of_json_are_tables_too() {
 }
 
 #[test]
+fn a_table_does_not_go_into_a_chat_because_both_have_an_id_and_a_name() {
+    let home = Home::new();
+    home.file(
+        "_chat.txt",
+        "12/31/2026, 21:14 - Anna: hello\n12/31/2026, 21:15 - Ben: hi\n",
+    );
+    home.run("import ~/_chat.txt").succeeds();
+    home.file(
+        "list.json",
+        r#"[{"id":1,"name":"a","at":"2026-01-01"},{"id":2,"name":"b","at":"2026-01-02"}]"#,
+    );
+    home.run("import ~/list.json --yes")
+        .succeeds()
+        .says("Imported into 'list': 2 read, 2 added");
+}
+
+#[test]
 fn a_declaration_is_written_for_editing() {
     let home = Home::new();
     home.file("walks.tsv", "place\tkm\nShore\t3.5\n");

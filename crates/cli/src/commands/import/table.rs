@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use ingest::Format;
 use ingest::table::{self, Inferred};
+use ingest::{Export, Format};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
 use super::Options;
@@ -65,13 +65,23 @@ impl TableFinder<'_> {
         }
     }
 
-    /// The declared streams that have most of the columns.
+    /// The declared streams that have most of the columns. What an importer of ours fills must have all of them: a few names that
+    /// both have, such as `id` and `name`, do not make a table part of a chat.
     fn streams_with(&self, names: &[String]) -> Vec<(ConnectorKey, StreamName)> {
         let mut known = Vec::new();
         for connector in &self.sources.connectors {
+            let key = connector.connector_key.as_str();
+            let is_known = Export::ALL
+                .iter()
+                .any(|export| export.connector_key() == key);
             for stream in &connector.streams {
                 let declared = names.iter().filter(|name| stream.fields.contains(name));
-                if 2 * declared.count() >= names.len() {
+                let least = if is_known {
+                    names.len()
+                } else {
+                    names.len().div_ceil(2)
+                };
+                if declared.count() >= least {
                     known.push((connector.connector_key.clone(), stream.name.clone()));
                 }
             }
