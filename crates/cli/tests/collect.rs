@@ -103,6 +103,18 @@ fn a_folder_is_looked_through_each_time() {
 }
 
 #[test]
+fn a_program_runs_in_the_folder_in_which_it_was_added() {
+    let home = Home::new();
+    fs::create_dir(home.path("here")).unwrap();
+    fs::write(home.path("here/printed.jsonl"), PRINTED).unwrap();
+    let mut add = home.command("collect add near -- /bin/cat printed.jsonl");
+    home.ran(add.current_dir(home.path("here"))).succeeds();
+    home.run("collect run near")
+        .succeeds()
+        .says("3 read, 3 added");
+}
+
+#[test]
 fn a_running_server_collects_what_is_due() {
     let home = Home::new();
     let tap = tap(&home);

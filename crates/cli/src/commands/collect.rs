@@ -160,6 +160,9 @@ fn print_to(job: &Job, output: &PathBuf, context: &Context) -> CommandResult {
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
+    if let Some(folder) = &job.runs_in {
+        command.current_dir(folder);
+    }
     let state = tap::state_path(&job.name, context)?;
     if state.exists() {
         command.arg("--state").arg(&state);

@@ -23,6 +23,9 @@ pub(crate) struct Job {
     pub(crate) command: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) folder: Option<PathBuf>,
+    /// Where a program runs: where it was added, so that names of files in its arguments mean the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) runs_in: Option<PathBuf>,
     /// How often it runs while a server does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     every_seconds: Option<u64>,
@@ -44,6 +47,7 @@ impl Job {
     ) -> Self {
         Self {
             name,
+            runs_in: std::env::current_dir().ok().filter(|_| !command.is_empty()),
             command,
             folder,
             every_seconds: every.map(|every| every.as_secs()),
