@@ -15,7 +15,6 @@ use super::frame::{Frame, Section};
 use super::moment::Moment;
 use super::stream_shape::title;
 use super::{html, see_other, session};
-use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -167,11 +166,10 @@ fn problem(error: &StoreError) -> Problem {
 
 /// `POST /connections/{id}/rename`
 pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
+    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
+        Ok(sent) => sent,
+        Err(sign_in) => return Ok(sign_in),
     };
-    session::check_form(&session, &context, &form)?;
     let id = context.part(0).to_owned();
     let frame = Frame::new(&session, Section::Settings);
     let renamed = blocking(Arc::clone(&context.service), move |service| {
@@ -194,11 +192,10 @@ pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /connections/{id}/remove`: erases it, once its id was typed.
 pub(super) async fn remove(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
+    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
+        Ok(sent) => sent,
+        Err(sign_in) => return Ok(sign_in),
     };
-    session::check_form(&session, &context, &form)?;
     let id = context.part(0).to_owned();
     let frame = Frame::new(&session, Section::Settings);
     let removed = blocking(Arc::clone(&context.service), move |service| {

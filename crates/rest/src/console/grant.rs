@@ -15,7 +15,6 @@ use super::format::{format_time, label, visible};
 use super::frame::{Frame, Section};
 use super::titles::Titles;
 use super::{html, see_other, session};
-use crate::form::Form;
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
@@ -295,11 +294,9 @@ pub(super) async fn ask_to_end(context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/{id}/revoke`
 pub(super) async fn revoke(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
-    };
-    session::check_form(&session, &context, &form)?;
+    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
+        return Ok(sign_in);
+    }
     let id = context.part(0).to_owned();
     blocking(Arc::clone(&context.service), move |service| {
         grants::revoke(&*service.store, &id, service.now()).map_err(|error| problem(&error))

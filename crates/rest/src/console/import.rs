@@ -208,11 +208,11 @@ fn broken(error: &io::Error) -> Problem {
 
 /// `POST /import/{id}`: tries, imports or discards what was uploaded.
 pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in?return_to=%2Fimport"));
-    };
-    session::check_form(&session, &context, &form)?;
+    let (session, form) =
+        match session::sent_form(&mut context, "/sign-in?return_to=%2Fimport").await? {
+            Ok(sent) => sent,
+            Err(sign_in) => return Ok(sign_in),
+        };
     let staged = Staged::find(&root(&context.service)?, context.part(0));
     let Some(staged) = staged else {
         let message = "this upload is not here any more: it was imported or discarded, or is older than a day";

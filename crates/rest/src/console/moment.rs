@@ -37,6 +37,11 @@ impl Moment {
     }
 }
 
+/// The day in the time zone of this machine.
+pub(super) fn today(now: Instant) -> civil::Date {
+    local(now).map_or(civil::Date::constant(1970, 1, 1), |now| now.date())
+}
+
 /// The moment in the time zone of this machine.
 pub(super) fn local(instant: Instant) -> Option<Zoned> {
     let timestamp = Timestamp::from_microsecond(instant.0).ok()?;

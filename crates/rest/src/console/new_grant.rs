@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use axum::response::Response;
 use contract::grant::{AccessMode, Grant, GrantedStream};
 use contract::time::Instant;
 use grants::sign_in::Session;
@@ -20,12 +19,14 @@ use super::format::{format_time, label, visible};
 use super::frame::{Frame, Section};
 use super::review::{self, StreamPreview};
 use super::viewer::client;
-use super::{html, see_other, session};
+use super::{html, session};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
+
+const SIGN_IN: &str = "/sign-in?return_to=%2Fgrants%2Fnew";
 
 #[derive(Template)]
 #[template(path = "new_grant.html")]
@@ -90,7 +91,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/new`: the form once more, as it was filled in.
 pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
-    match sent(&mut context).await? {
+    match session::sent_form(&mut context, SIGN_IN).await? {
         Ok((session, form)) => page(&context.service, &session, form, Vec::new()).await,
         Err(elsewhere) => Ok(elsewhere),
     }
@@ -98,7 +99,7 @@ pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/new/review`
 pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match sent(&mut context).await? {
+    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
@@ -150,7 +151,7 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/new/issue`
 pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match sent(&mut context).await? {
+    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
@@ -191,16 +192,6 @@ fn id(made: &Issued) -> String {
     let package = made.grant_package_id.as_ref().map(ToString::to_string);
     let grant = || made.grant_id.as_ref().map(ToString::to_string);
     package.or_else(grant).unwrap_or_default()
-}
-
-/// The session and the form, or the redirect to sign in.
-async fn sent(context: &mut RequestContext) -> Result<Result<(Session, Form), Response>, Problem> {
-    let form = Form::read(context).await?;
-    let Some(session) = session::session(context).await? else {
-        return Ok(Err(see_other("/sign-in?return_to=%2Fgrants%2Fnew")));
-    };
-    session::check_form(&session, context, &form)?;
-    Ok(Ok((session, form)))
 }
 
 /// What a form asks for.

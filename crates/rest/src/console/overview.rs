@@ -28,9 +28,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// The months of the chart: as many as one answer has groups.
-const MONTHS_BACK: i64 = 90;
-const MONTHS_AHEAD: i64 = 9;
 /// A grant that ends within this time is worth a look.
 const SOON: Duration = Duration::from_hours(7 * 24);
 /// So many records within a day are unusually many for one client.
@@ -89,7 +86,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let sources = Sources::read(&viewer).await?;
     let streams = timed_streams(&viewer, &sources, None).await?;
-    let months = months(viewer.service.now());
+    let months = Days::months_around(moment::today(viewer.service.now()));
     let counts = counts(&viewer, &streams, months, Granularity::Month).await?;
     let own = if viewer.is_owner() {
         Some(blocking(Arc::clone(&viewer.service), own).await?)
@@ -114,20 +111,6 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         frame: viewer.frame,
     };
     html(StatusCode::OK, &page)
-}
-
-/// The months that one answer can tell.
-fn months(now: Instant) -> Days {
-    let today = moment::local(now).map_or(Date::constant(1970, 1, 1), |now| now.date());
-    let month = today.first_of_month();
-    let shifted = |months: i64| {
-        let span = jiff::Span::new().months(months);
-        month.checked_add(span).unwrap_or(month)
-    };
-    Days {
-        from: shifted(-MONTHS_BACK),
-        until: shifted(MONTHS_AHEAD),
-    }
 }
 
 fn month_name(month: Option<&Date>) -> String {

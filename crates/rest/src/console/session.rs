@@ -66,6 +66,19 @@ pub(super) fn csrf_token(session: &Session) -> String {
     session.csrf_token().expose().to_owned()
 }
 
+/// The session and the form it sent, or the redirect to sign in. A form of another site is refused.
+pub(super) async fn sent_form(
+    context: &mut RequestContext,
+    sign_in: &str,
+) -> Result<Result<(Session, Form), Response>, Problem> {
+    let form = Form::read(context).await?;
+    let Some(session) = session(context).await? else {
+        return Ok(Err(see_other(sign_in)));
+    };
+    check_form(&session, context, &form)?;
+    Ok(Ok((session, form)))
+}
+
 /// Refuses a form that does not come from a page of this session.
 pub(super) fn check_form(
     session: &Session,

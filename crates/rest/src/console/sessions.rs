@@ -10,7 +10,6 @@ use store::{Store, StoreError};
 use super::format::{format_time, label};
 use super::frame::{Frame, Section};
 use super::{html, see_other, session};
-use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
@@ -83,11 +82,10 @@ async fn end_sessions(
     + Send
     + 'static,
 ) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
+    let (session, _) = match session::sent_form(&mut context, "/sign-in").await? {
+        Ok(sent) => sent,
+        Err(sign_in) => return Ok(sign_in),
     };
-    session::check_form(&session, &context, &form)?;
     blocking(Arc::clone(&context.service), move |service| {
         end(&*service.store, session.id(), service.now())
             .map_err(|error| Problem::internal("a session could not be ended", &error))

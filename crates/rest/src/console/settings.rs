@@ -9,8 +9,7 @@ use store::inspection::{Depth, Inspection};
 
 use super::format::format_number;
 use super::frame::{Frame, Section};
-use super::{html, see_other, session};
-use crate::form::Form;
+use super::{html, session};
 use crate::owner::blocking;
 use crate::owner::maintenance;
 use crate::problem::Problem;
@@ -98,11 +97,9 @@ fn findings(looked: &Inspection) -> Vec<String> {
 
 /// `POST /settings/backup`: everything as one archive, which `pdpp restore` takes.
 pub(super) async fn backup(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
-    };
-    session::check_form(&session, &context, &form)?;
+    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
+        return Ok(sign_in);
+    }
     let mut response = maintenance::backup(context).await?;
     for (name, value) in [
         (

@@ -36,6 +36,25 @@ pub(super) struct Days {
     pub(super) until: Date,
 }
 
+/// How many months one answer tells: groups by time are at most a hundred.
+const MONTHS_BACK: i64 = 90;
+const MONTHS_AHEAD: i64 = 9;
+
+impl Days {
+    /// The months around a day that one answer can tell.
+    pub(super) fn months_around(day: Date) -> Self {
+        let month = day.first_of_month();
+        let shifted = |months: i64| {
+            let span = jiff::Span::new().months(months);
+            month.checked_add(span).unwrap_or(month)
+        };
+        Self {
+            from: shifted(-MONTHS_BACK),
+            until: shifted(MONTHS_AHEAD),
+        }
+    }
+}
+
 /// Records by the first day of each unit, and there by colour.
 pub(super) type Counts = BTreeMap<Date, Vec<(usize, u64)>>;
 

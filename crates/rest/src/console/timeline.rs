@@ -24,9 +24,6 @@ use crate::table::{HandlerResult, RequestContext};
 
 /// The most records of one stream on a day.
 const RECORDS: u32 = 50;
-/// How far months are looked for before and after a day: as many as one answer has groups.
-const MONTHS_BACK: i64 = 90;
-const MONTHS_AHEAD: i64 = 9;
 
 #[derive(Template)]
 #[template(path = "timeline.html")]
@@ -78,10 +75,10 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let sources = Sources::read(&viewer).await?;
     let connection = viewer.params.text("connection").map(str::to_owned);
     let streams = timed_streams(&viewer, &sources, connection.as_deref()).await?;
-    let today = today(&viewer);
+    let today = moment::today(viewer.service.now());
     let asked = viewer.params.text("day").and_then(|day| day.parse().ok());
     let middle: Date = asked.unwrap_or(today);
-    let months = around(middle);
+    let months = Days::months_around(middle);
     let by_month = counts(&viewer, &streams, months, Granularity::Month).await?;
     let month = match asked {
         Some(day) => day.first_of_month(),
@@ -117,24 +114,6 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         frame: viewer.frame,
     };
     html(StatusCode::OK, &page)
-}
-
-fn today(viewer: &Viewer) -> Date {
-    let now = moment::local(viewer.service.now());
-    now.map_or(Date::constant(1970, 1, 1), |now| now.date())
-}
-
-/// The months around a day that one answer can tell.
-fn around(day: Date) -> Days {
-    let month = day.first_of_month();
-    let shifted = |months: i64| {
-        let span = jiff::Span::new().months(months);
-        month.checked_add(span).unwrap_or(month)
-    };
-    Days {
-        from: shifted(-MONTHS_BACK),
-        until: shifted(MONTHS_AHEAD),
-    }
 }
 
 /// The last unit up to one that has records, else the first that has.

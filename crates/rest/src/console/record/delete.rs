@@ -13,7 +13,6 @@ use crate::console::frame::{Frame, Section};
 use crate::console::summary::Summary;
 use crate::console::viewer::Viewer;
 use crate::console::{html, see_other, session};
-use crate::form::Form;
 use crate::owner::blocking;
 use crate::owner::records::delete_records;
 use crate::owner::wire::{Deletion, RecordName};
@@ -48,11 +47,9 @@ pub(in crate::console) async fn ask(context: RequestContext) -> HandlerResult {
 
 /// `POST /records/{connection_id}/{stream}/{record_id}/delete`
 pub(in crate::console) async fn delete(mut context: RequestContext) -> HandlerResult {
-    let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in"));
-    };
-    session::check_form(&session, &context, &form)?;
+    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
+        return Ok(sign_in);
+    }
     let connection_id = ConnectionId::parse(context.part(0)).map_err(|_| missing())?;
     let stream = StreamName::parse(context.part(1)).map_err(|_| missing())?;
     let address = stream_address(connection_id.as_str(), stream.as_str());
