@@ -1,6 +1,5 @@
 //! The bench measures the built program: every row of its reports is there. It stands here because only tests of this crate
 //! know where that program is.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! Singer taps and watched folders: their output becomes records, and each run goes on where the last one ended.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use harness::{Home, allow};
+use crate::harness::{Home, allow};
 
 /// What a tap prints: a stream with a key, one without, a record that does not fit, and where to go on.
 const PRINTED: &str = r#"{"type": "SCHEMA", "stream": "boats", "schema": {"properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}, "seen_at": {"type": "string", "format": "date-time"}}}, "key_properties": ["id"], "bookmark_properties": ["seen_at"]}

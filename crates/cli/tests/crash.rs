@@ -1,8 +1,5 @@
 //! Fifty imports are killed at some moment, and after each the records are those of a whole number of batches, not
 //! fewer than were acknowledged, and search agrees with them. Erasures that are killed are finished at the next start.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,8 +10,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::harness::{Home, holding, lines};
 use contract::id::{ConnectionId, FieldName, StreamName};
-use harness::{Home, holding};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, SearchOrder, SearchRequest};
 use store::{Catalog, EmbeddedStore, Records, Search, StreamRef, directory};
@@ -227,8 +224,7 @@ fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
     for round in 0..12 {
         let home = Home::with_mail();
         let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"zyzzyva {at}\"}}\n");
-        home.import_messages(&harness::lines(2_000, message))
-            .succeeds();
+        home.import_messages(&lines(2_000, message)).succeeds();
         home.run("search zyzzyva").succeeds();
         let mut child = home
             .command("connections remove mail-work --yes")

@@ -1,9 +1,6 @@
 //! Registering declarations, and what a later version may change.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::{Home, MAIL, Ran};
+use crate::harness::{Home, MAIL, Ran};
 
 fn declare(home: &Home, text: &str) -> Ran {
     let file = home.file("mail.json", text);

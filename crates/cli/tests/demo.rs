@@ -1,13 +1,10 @@
 //! `pdpp serve --demo`: the sample life is loaded once, and never into somebody's own data.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use harness::Home;
-use harness::server::Server;
+use crate::harness::server::Server;
+use crate::harness::{Home, files};
 
 const SERVE: &str = "serve --demo --listen 127.0.0.1:0";
 
@@ -63,6 +60,6 @@ fn a_folder_that_is_no_data_directory_is_refused_and_left_alone() {
     fs::create_dir(home.data_dir()).unwrap();
     fs::write(home.data_dir().join("diary.txt"), "mine").unwrap();
     home.run(SERVE).refused_saying(&["diary.txt"]);
-    let left = harness::files(&home.data_dir());
+    let left = files(&home.data_dir());
     assert_eq!(left, [home.data_dir().join("diary.txt")]);
 }

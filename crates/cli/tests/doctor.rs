@@ -1,7 +1,4 @@
 //! `pdpp doctor` before what is broken: each check fails once, and says what to do about it.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use harness::{Home, files};
+use crate::harness::{Home, files, lines};
 use serde_json::{Value, json};
 
 /// How a server answers, each with who asks for what, the status, and the body.
@@ -155,8 +152,7 @@ fn flip(file: &Path, at: usize) {
 fn a_thorough_look_names_the_damaged_file_and_what_to_do() {
     let home = Home::with_mail();
     let message = |at| format!("{{\"id\":\"m{at}\",\"subject\":\"hello {at}\"}}\n");
-    home.import_messages(&harness::lines(200, message))
-        .succeeds();
+    home.import_messages(&lines(200, message)).succeeds();
     home.run("search hello").succeeds();
     home.run("doctor --thorough").succeeds().shows_all(&[
         "records  200 can be read",

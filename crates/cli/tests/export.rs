@@ -1,12 +1,9 @@
 //! Getting everything out again: exports, backups, and what is left after a purge or without an index.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use harness::{Home, holding};
+use crate::harness::{Home, holding, lines};
 use serde_json::json;
 
 const LINES: &str = r#"{"key":"b","emitted_at":"2026-03-01","data":{ "id":"b", "size":1.50e1,"subject":"\u0042", "deep":{"x":[1,2]} }}
@@ -55,7 +52,7 @@ fn a_stream_that_several_connections_have_needs_one_named() {
 fn a_closed_pipe_ends_an_export_quietly() {
     let home = Home::with_mail();
     let body = "x".repeat(200);
-    let lines = harness::lines(3_000, |n| {
+    let lines = lines(3_000, |n| {
         format!("{{\"id\":\"{n}\",\"body\":\"{body}\"}}\n")
     });
     home.import_messages(&lines).succeeds();

@@ -1,13 +1,10 @@
 //! Somebody who has nothing but the help texts: from an empty folder to an agent that reads, and the end of it. Whatever is
 //! typed or written here was printed by a command before.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 
-use harness::Home;
-use harness::server::Server;
+use crate::harness::Home;
+use crate::harness::server::Server;
 
 /// The command a text shows that starts like this, without the explanation beside it.
 fn shown(text: &str, start: &str) -> String {

@@ -1,9 +1,6 @@
 //! Importing files: formats, targets, reports.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::Home;
+use crate::harness::Home;
 
 #[test]
 fn refused_lines_are_reported_and_the_others_kept() {

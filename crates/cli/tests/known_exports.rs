@@ -1,15 +1,13 @@
 //! Known exports, as people download them: a file, one command, and they are declared, connected and found.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 #[path = "../../ingest/tests/archives/mod.rs"]
 mod archives;
-mod harness;
 
 use std::io::Write;
 
+use crate::harness::Home;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use harness::Home;
 use serde_json::{Value, json};
 
 const MBOX: &str = "From 17@xxx Mon Mar 04 10:11:12 +0000 2024\r\nX-GM-THRID: 17\r\nX-Gmail-Labels: Inbox,Opened\r\nMessage-ID: <one@example.org>\r\nDate: Mon, 4 Mar 2024 11:11:12 +0100\r\nFrom: \"Ada\" <ada@example.org>\r\nTo: me@example.org\r\nSubject: =?UTF-8?Q?Caf=C3=A9?=\r\n\r\nThe marzipan arrived.\r\n>From here on all is well.\r\n\r\nFrom 18@xxx Tue Mar 05 10:11:12 +0000 2024\r\nnonsense\r\n\r\nFrom 19@xxx Tue Mar 05 10:11:12 +0000 2024\r\nMessage-ID: <two@example.org>\r\nFrom: ada@example.org\r\nSubject: Second\r\n\r\nNothing.\r\n";

@@ -1,11 +1,8 @@
 //! `pdpp mcp` as a process: when it starts, when it refuses to, what it says where, and that it shares its data.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::Home;
-use harness::agent::Agent;
-use harness::server::Server;
+use crate::harness::Home;
+use crate::harness::agent::Agent;
+use crate::harness::server::Server;
 use serde_json::json;
 
 const FIRST: &str = "mail-work/messages:m1";

@@ -1,12 +1,9 @@
 //! `pdpp model`: adding a sentence model, searching by what records mean, and removing it, with and without a server.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::time::{Duration, Instant};
 
-use harness::server::Server;
-use harness::{Home, MAIL};
+use crate::harness::server::Server;
+use crate::harness::{Home, MAIL};
 use testkit::tiny_model;
 
 const LETTERS: &str = r#"{"id":"a","subject":"Tuesday","body":"We sold the automobile.","sent_at":"2026-01-05T00:00:00Z"}

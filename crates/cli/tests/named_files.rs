@@ -1,7 +1,4 @@
 //! Files that the user names: they come whole or not at all, and what is no file stays what it is.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use harness::{Home, Ran, files};
+use crate::harness::{Home, Ran, files, signal};
 
 const BLOB: &str = "sha256:e5c62df5dab5c87b6a015ef3d43597074d1eec433b15f51aec63b8582d0e4ab4";
 const BYTES: &[u8] = b"%PDF-1.4\n";
@@ -143,9 +140,9 @@ fn what_is_stopped_half_way_leaves_nothing_and_what_is_killed_is_cleared_away_la
     let answers = endless(&home);
     let folder = home.path("out");
     fs::create_dir(&folder).unwrap();
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
         let mut child = begun(&home, &folder, &answers);
-        harness::signal(child.id(), signal);
+        signal(child.id(), name);
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert_eq!(names(&folder), Vec::<String>::new());
     }

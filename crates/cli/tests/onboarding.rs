@@ -1,12 +1,9 @@
 //! The way in: what `pdpp doctor` says about the data here, and what the documents recommend.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 
-use harness::server::Server;
-use harness::{Home, allow};
+use crate::harness::server::Server;
+use crate::harness::{Home, allow};
 
 #[test]
 fn the_local_data_is_examined_with_and_without_a_server() {

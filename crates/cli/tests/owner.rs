@@ -1,7 +1,4 @@
 //! Commands beside a running server: what they change holds at once, and what goes wrong between the two is told.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 use std::io::Write;
@@ -11,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use harness::server::{PATIENCE, Server, exchange};
-use harness::{Home, MAIL, Ran, allow, is_root, signal};
+use crate::harness::server::{PATIENCE, Server, exchange};
+use crate::harness::{Home, MAIL, Ran, allow, is_root, lines, signal};
 use serde_json::Value;
 
 /// Messages of two years, the later one with more in it than is granted.
@@ -36,7 +33,7 @@ fn dated_home() -> Home {
 }
 
 fn bulk() -> String {
-    harness::lines(2_000, |n| {
+    lines(2_000, |n| {
         format!("{{\"id\":\"m{n}\",\"subject\":\"bulk\"}}\n")
     })
 }

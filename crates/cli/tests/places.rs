@@ -1,9 +1,6 @@
 //! Commands that are printed name the data they are about: they do what they say wherever they are run.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::{Home, MAIL};
+use crate::harness::{Home, MAIL};
 
 const AT: &str = "--data-dir '~/other data'";
 

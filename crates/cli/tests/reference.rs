@@ -1,14 +1,11 @@
 //! `pdpp connect`, reads and `pdpp doctor` against a server that gives tokens as the reference does.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use harness::server::{connect, raw_exchange};
-use harness::{Home, Ran};
+use crate::harness::server::{connect, raw_exchange};
+use crate::harness::{Home, Ran};
 use serde_json::{Value, json};
 use testkit::fake::{Decides, FakeServer, Issuer, fixtures};
 

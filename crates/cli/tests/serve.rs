@@ -1,11 +1,8 @@
 //! A running server, from its first line to its last: who is let in, what it answers, and how it ends.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 // Only there does a machine have many addresses of its own.
 #[cfg(target_os = "linux")]
-#[path = "serve/crowd.rs"]
 mod crowd;
-mod harness;
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,8 +11,8 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use harness::Home;
-use harness::server::{PATIENCE, Server, exchange};
+use crate::harness::Home;
+use crate::harness::server::{PATIENCE, Server, exchange};
 use serde_json::Value;
 
 const LETTER: &str =

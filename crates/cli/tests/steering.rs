@@ -1,9 +1,6 @@
 //! Text from outside cannot steer the terminal, wherever it is repeated (decision 42).
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::{Home, Ran};
+use crate::harness::{Home, Ran};
 
 fn is_plain(ran: &Ran) {
     for text in [&ran.stdout, &ran.stderr] {

@@ -1,9 +1,6 @@
 //! Tables of which nothing is declared: looked at, shown, confirmed and imported.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod harness;
-
-use harness::Home;
+use crate::harness::Home;
 
 /// As a bank writes it: lines before the header, decimal commas, days first, Windows letters, a total at the end.
 const BANK: &[u8] =

@@ -1,7 +1,4 @@
 //! What a person at a terminal sees: colour, a pager for what is longer than the screen, and lines that end where it does.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
@@ -9,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
-use harness::{Home, lines};
+use crate::harness::{Home, lines, signal};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -219,7 +216,7 @@ fn lines_end_where_the_screen_does_and_commands_stay_whole() {
 #[test]
 fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
     let home = Home::new();
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
         let (_ours, theirs) = terminal();
         let echoes = || {
             let modes = tcgetattr(&theirs).unwrap().local_modes;
@@ -237,7 +234,7 @@ fn whoever_leaves_the_prompt_of_a_password_sees_again_what_is_typed() {
             std::thread::sleep(Duration::from_millis(10));
             looks += 1;
         }
-        harness::signal(child.id(), signal);
+        signal(child.id(), name);
         assert_eq!(child.wait().unwrap().code(), Some(code));
         assert!(looks > 0 && looks < 6000 && echoes());
     }

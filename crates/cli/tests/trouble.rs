@@ -1,7 +1,4 @@
 //! When the data directory is held, damaged, not ours, not writable, or full.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,8 +8,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use harness::server::Server;
-use harness::{Home, MAIL, NOBODY, Ran, allow, is_root};
+use crate::harness::server::Server;
+use crate::harness::{Home, MAIL, NOBODY, Ran, allow, is_root, lines};
 
 #[test]
 fn a_server_that_hangs_is_named_and_nobody_waits_for_it_for_ever() {
@@ -154,7 +151,7 @@ fn a_file_that_may_not_be_read_is_told_as_that() {
 #[test]
 fn a_full_disk_ends_an_import_and_keeps_what_was_acknowledged() {
     let home = Home::with_mail();
-    let lines = harness::lines(6_000, |n| {
+    let lines = lines(6_000, |n| {
         let body = "word ".repeat(150);
         format!("{{\"id\":\"{n:05}\",\"subject\":\"s{n}\",\"body\":\"{body}\"}}\n")
     });

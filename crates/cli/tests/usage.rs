@@ -1,12 +1,9 @@
 //! The command line itself: global options, manual pages, versions.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod harness;
 
 use std::fs;
 use std::path::Path;
 
-use harness::Home;
+use crate::harness::Home;
 
 #[test]
 fn global_options_stand_before_or_after_the_command() {

@@ -1,10 +1,7 @@
 //! Calendar files as programs really write them become events and tasks.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod memory;
-
+use crate::memory::{self, Memory, refused, refused_codes};
 use ingest::{CalendarImporter, Export, ImportReport};
-use memory::{Memory, refused, refused_codes};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

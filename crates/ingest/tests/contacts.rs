@@ -1,10 +1,7 @@
 //! Contact files of all versions, as phones and programs really write them, become contacts.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod memory;
-
+use crate::memory::{self, Memory, refused};
 use ingest::{ContactsImporter, Export, ImportReport};
-use memory::{Memory, refused};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,13 +1,10 @@
 //! What a walk through a folder or an archive lists, opens and leaves.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod archives;
 
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use archives::{Packed, gzip, plain_tar, tar, zip, zip_of};
+use crate::archives::{Packed, gzip, plain_tar, tar, zip, zip_of};
 use ingest::container::{Contents, Limits, Member, SkipReason, walk};
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -1,12 +1,9 @@
 //! How rows become records.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod memory;
 
 use std::io::{BufRead, BufReader};
 
+use crate::memory::{self, Memory, refused, stream};
 use ingest::{CsvImporter, ImportError, ImportReport, StreamChoice};
-use memory::{Memory, refused, stream};
 
 fn import(
     store: &Memory,

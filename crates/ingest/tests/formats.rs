@@ -1,19 +1,16 @@
 //! Every known export, by one set of rules: recognised wherever it stands, counted right, unchanged when it comes again, brought up
 //! to date by a newer one, and never a reason to panic.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod archives;
-mod memory;
-
+use crate::archives;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use crate::memory::{Memory, connection};
 use contract::id::ConnectionId;
 use ingest::container::{Contents, Limits, Member, walk};
 use ingest::{BatchLimits, Companions, Export, FileContents, Format, Import, ImportReport, Input};
-use memory::{Memory, connection};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;

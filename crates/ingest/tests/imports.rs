@@ -1,17 +1,14 @@
 //! Batches, dry runs, compressed inputs, and what holds for any bytes whatever.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod memory;
 
 use std::io::Write;
 
+use crate::memory::{self, Memory, connection, stream};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ingest::{
     BatchLimits, CsvImporter, Import, ImportError, ImportReport, Importer, Input, JsonlImporter,
     StreamChoice,
 };
-use memory::{Memory, connection, stream};
 use proptest::prelude::*;
 use store::records::Records;
 

@@ -1,14 +1,11 @@
 //! What a table is found to be holds for all its rows, whatever they are.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod memory;
 
 use std::io::Cursor;
 
+use crate::memory::{Memory, stream};
 use contract::declaration::Declaration;
 use ingest::table::{self, Inferred};
 use ingest::{CsvImporter, Input, JsonArrayImporter, StreamChoice};
-use memory::{Memory, stream};
 use proptest::prelude::*;
 
 fn infer(name: &str, text: &str) -> Option<Inferred> {

@@ -1,12 +1,9 @@
 //! What one line of an import means, and why it may be refused.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod memory;
-
+use crate::memory::{Memory, NOW, connection, declaration, refused, refused_codes, stream};
 use ingest::{
     Acceptor, BatchLimits, Import, ImportReport, JsonlImporter, LineForm, StreamChoice, receive,
 };
-use memory::{Memory, NOW, connection, declaration, refused, refused_codes, stream};
 
 /// Imports lines, each envelope or bare, into one stream.
 fn import(store: &Memory, default: &str, lines: &[u8]) -> ImportReport {

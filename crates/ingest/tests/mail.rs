@@ -1,12 +1,9 @@
 //! Mail as it is found in real mailboxes: what becomes of which message, and what holds for any bytes.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod memory;
 
 use std::io::Cursor;
 
+use crate::memory::{Memory, refused_codes};
 use ingest::{Export, ImportReport, MailImporter};
-use memory::{Memory, refused_codes};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,11 +1,8 @@
 //! Recurring events are written out: each occurrence within two years of the import is a record that names its series.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod memory;
-
+use crate::memory::Memory;
 use contract::time::{Clock, Instant};
 use ingest::{Acceptor, CalendarImporter, Export, ImportReport, LineForm, StreamChoice};
-use memory::Memory;
 use serde_json::{Value, json};
 
 struct Day(&'static str);

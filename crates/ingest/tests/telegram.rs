@@ -1,10 +1,7 @@
 //! How exports of Telegram Desktop become records.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
-mod memory;
-
+use crate::memory::{Memory, refused_codes};
 use ingest::{Export, ImportError, ImportReport, TelegramImporter};
-use memory::{Memory, refused_codes};
 use proptest::prelude::*;
 use serde_json::Value;
 

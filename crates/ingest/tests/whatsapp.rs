@@ -1,12 +1,9 @@
 //! How exports of `WhatsApp` chats become records.
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-
-mod memory;
 
 use std::io::{self, BufReader, Read};
 
+use crate::memory::{self, Memory, refused_codes};
 use ingest::{BatchLimits, Export, Import, ImportError, ImportReport, WhatsappImporter};
-use memory::{Memory, refused_codes};
 use proptest::prelude::*;
 use store::records::{Change, ChangeOp, Records};
 

@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
+use super::served::{Connecting, Kept, Served, reading};
+use super::visitor::Visitor;
 use crate::harness::Home;
 use crate::harness::agent::Agent;
-use crate::served::{Connecting, Kept, Served, reading};
-use crate::visitor::Visitor;
 
 /// The agent of a machine that connected before, asked to begin.
 fn agent(home: &Home, url: &str) -> Agent {

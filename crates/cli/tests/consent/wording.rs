@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
+use super::served::{Connecting, Kept, Served};
+use super::visitor::Visitor;
 use crate::harness::Home;
-use crate::served::{Connecting, Kept, Served};
-use crate::visitor::Visitor;
 
 /// A source with a stream of a hundred fields and a time, under two connectors.
 fn wide() -> Home {

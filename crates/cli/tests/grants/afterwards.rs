@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use super::world::{disclose, issued, masked};
 use crate::harness::Home;
-use crate::world::{disclose, issued, masked};
 
 #[test]
 fn a_grant_is_shown_with_the_calls_it_was_used_for() {

@@ -1,7 +1,7 @@
 //! `pdpp grant create`: what is issued, and what is refused with which words.
 
+use super::world::{create, mail_and_chat, masked};
 use crate::harness::Home;
-use crate::world::{create, mail_and_chat, masked};
 
 #[test]
 fn connections_of_two_sources_make_a_package() {

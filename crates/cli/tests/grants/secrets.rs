@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use super::world::{create, masked};
 use crate::harness::{Home, holding};
-use crate::world::{create, masked};
 
 #[test]
 fn a_token_shows_nowhere_but_where_it_was_issued() {

@@ -1,6 +1,6 @@
 //! What is printed to be run can be run as it stands.
 
-use crate::desk::{command, library};
+use super::desk::{command, library};
 
 #[test]
 fn changes_are_followed_by_bookmark_and_by_page() {

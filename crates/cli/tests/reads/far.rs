@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::library;
+use super::desk::library;
 use crate::harness::server::Server;
 use crate::harness::{Home, Ran};
 

@@ -1,6 +1,6 @@
 //! What is refused, in which words, with which exit code.
 
-use crate::desk::library;
+use super::desk::library;
 
 #[test]
 fn a_refusal_is_json_where_json_is_asked_for() {

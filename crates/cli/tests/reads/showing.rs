@@ -1,6 +1,6 @@
 //! What a person sees.
 
-use crate::desk::{library, without_cursors};
+use super::desk::{library, without_cursors};
 
 #[test]
 fn records_are_listed_with_their_fields_and_every_cut_says_how_to_go_on() {

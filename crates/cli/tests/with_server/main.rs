@@ -1,10 +1,6 @@
 //! The tests of the commands once more, this time while a server runs over the same data directory: nothing that a command
 //! prints, writes or answers may differ.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
-#![expect(
-    clippy::duplicate_mod,
-    reason = "each of the programs included here has the harness as a module"
-)]
 
 #[path = "../grants/afterwards.rs"]
 mod afterwards;

@@ -1,0 +1,17 @@
+//! Importing: each format, and the rules that hold for all of them, in one program that is linked once.
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod archives;
+mod calendar;
+mod contacts;
+mod containers;
+mod csv;
+mod formats;
+mod imports;
+mod inference;
+mod lines;
+mod mail;
+mod memory;
+mod recurrence;
+mod telegram;
+mod whatsapp;
