@@ -27,7 +27,7 @@ export async function launched(hostedPort, hosted) {
 /** A window in which no script runs, or one in which they do. */
 export async function windowOf(browser, javaScriptEnabled) {
   const context = await browser.newContext({ viewport: VIEWPORT, javaScriptEnabled, ignoreHTTPSErrors: true });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   return context;
 }
 
