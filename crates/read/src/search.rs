@@ -76,6 +76,9 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     let mut hits = Hits::new(session, &plan, query);
     hits.meaning = question;
     let has_more = hits.fill(session, &mut request, &mut answer)?;
+    if query.cursor.is_none() {
+        hits.add_neighbours(session)?;
+    }
     let Hits {
         data,
         mut last,
@@ -302,8 +305,8 @@ struct Hits<'p> {
     mode: SearchMode,
     /// What is asked beside the words.
     meaning: Option<MeaningQuestion>,
-    /// How many hits show what stands next to them.
-    with_neighbours: usize,
+    /// Where the first hit stands.
+    first: Option<(&'p Searched, SearchPosition)>,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -325,7 +328,7 @@ impl<'p> Hits<'p> {
             excerpts: query.excerpts,
             mode: query.mode,
             meaning: None,
-            with_neighbours: neighbours::hits(query),
+            first: None,
             room: session.page_budget(),
             data: Vec::new(),
             last: None,
@@ -398,9 +401,7 @@ impl<'p> Hits<'p> {
         let fits = self.data.len() < self.limit && self.room.take(size);
         if fits {
             self.shown.add(beside);
-            if self.data.len() < self.with_neighbours {
-                self.add_neighbours(session, searched, position, &mut served)?;
-            }
+            self.first.get_or_insert((*searched, position));
             self.data.push(served);
         }
         Ok(fits)

@@ -1,9 +1,8 @@
 //! What stands right before and after a hit in its conversation: the answer to a question often has none of its words.
 
 use contract::handle::RecordHandle;
-use contract::search::{Neighbour, SearchHit, SearchQuery};
+use contract::search::Neighbour;
 use store::records::StoredRecord;
-use store::search::SearchPosition;
 
 use super::{Hits, Searched};
 use crate::disclosure::Shown;
@@ -13,20 +12,13 @@ use crate::measure::written_bytes;
 use crate::project::admitted;
 use crate::reader::Session;
 
-/// How many hits, from the first on, show their neighbours: the best of a first page. More would take the place of other hits.
-pub(super) fn hits(query: &SearchQuery) -> usize {
-    usize::from(query.cursor.is_none())
-}
-
 impl Hits<'_> {
-    /// Adds the neighbours of a hit that the page has room for. They are noted as shown, and are no hits.
-    pub(super) fn add_neighbours(
-        &mut self,
-        session: &Session,
-        searched: &Searched,
-        position: SearchPosition,
-        hit: &mut SearchHit,
-    ) -> Result<()> {
+    /// Adds the neighbours of the first hit that the filled page still has room for: they never take the place of a hit. They are
+    /// noted as shown, and are no hits.
+    pub(super) fn add_neighbours(&mut self, session: &Session) -> Result<()> {
+        let Some((searched, position)) = self.first else {
+            return Ok(());
+        };
         let scope = searched.scope();
         if scope.conversation.is_none() {
             return Ok(());
@@ -48,7 +40,9 @@ impl Hits<'_> {
                 neighbours.push(neighbour);
             }
         }
-        hit.neighbours = (!neighbours.is_empty()).then_some(neighbours);
+        if !neighbours.is_empty() {
+            self.data[0].neighbours = Some(neighbours);
+        }
         Ok(())
     }
 }
