@@ -136,10 +136,21 @@ pub struct Meta {
     pub index_maintenance: Option<IndexMaintenance>,
     /// Why a search found nothing: its words one by one.
     pub words: Option<WordsFound>,
+    /// Which of the records' fields say what a record is.
+    pub roles: Option<FieldRoles>,
     /// What to ask next where the answer is empty or not all there is.
     pub next: Option<String>,
     /// Success with something to know; see [`Meta::warnings`].
     pub warnings: Option<Vec<Warning>>,
+}
+
+/// The fields that name a record, who wrote it and when, by the stream's declaration and as far as they may be seen.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldRoles {
+    pub title: Option<String>,
+    pub author: Option<String>,
+    pub time: Option<String>,
 }
 
 impl Default for Meta {
@@ -151,6 +162,7 @@ impl Default for Meta {
             window: None,
             index_maintenance: None,
             words: None,
+            roles: None,
             next: None,
             warnings: Some(Vec::new()),
         }

@@ -18,12 +18,14 @@ use contract::grant::{Authority, GrantedAuthority, GrantedRow, TimeConstraint};
 use contract::id::{FieldName, GrantId};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
+use contract::page::FieldRoles;
 use contract::record::time_fields;
 use store::catalog::Connection;
 use store::search::{Conversation, Filter, Scope};
 use store::{Store, StreamRef};
 
 use self::limits::{RowRules, TimeLimit};
+use crate::evidence;
 
 /// Fields that name a conversation where no field has the role.
 const THREADS: [&str; 6] = [
@@ -343,6 +345,18 @@ impl Row {
         let mut fields = self.fields();
         let field = fields.find(|field| field.role.as_deref() == Some("author"))?;
         Some(&field.name)
+    }
+
+    /// The fields that say what a record is, as far as they may be seen.
+    pub(crate) fn roles(&self) -> Option<FieldRoles> {
+        let roles = FieldRoles {
+            title: evidence::title_fields(self)
+                .find(|name| self.stream().field(name).is_some())
+                .map(str::to_owned),
+            author: self.author_field().map(ToString::to_string),
+            time: self.time_fields().first().map(ToString::to_string),
+        };
+        (roles != FieldRoles::default()).then_some(roles)
     }
 
     /// The fields that make conversations of the records, as far as they may be seen: those with the roles `thread` and

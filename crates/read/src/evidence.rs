@@ -149,15 +149,20 @@ fn window_around(start: u64, end: u64, truncated: bool) -> (u64, u64) {
     (start.saturating_sub((limit - length) / 2), limit)
 }
 
-/// The title of a record and the field it comes from: a field with the role of a title, else one named like a title.
+/// The title of a record and the field it comes from.
 pub(crate) fn title(row: &Row, body: &RecordBody) -> Option<(String, String)> {
+    title_fields(row).find_map(|name| named_by(body, name))
+}
+
+/// The fields that may hold a title, the first with a text decides: those with that role, then those named like one.
+pub(crate) fn title_fields(row: &Row) -> impl Iterator<Item = &str> {
     let is_title = |role: &str| role == "title" || role.ends_with("-title");
     let by_role = row
         .fields()
-        .filter(|field| field.role.as_deref().is_some_and(is_title))
+        .filter(move |field| field.role.as_deref().is_some_and(is_title))
         .map(|field| field.name.as_str());
     let by_name = TITLES.into_iter().filter(|name| row.sees_member(name));
-    by_role.chain(by_name).find_map(|name| named_by(body, name))
+    by_role.chain(by_name)
 }
 
 /// Who wrote a record, and the field that says so: one with that role.

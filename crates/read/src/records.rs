@@ -144,6 +144,7 @@ impl Filling {
 pub(crate) fn page_of(plan: &Plan<'_>, data: Vec<Record>) -> Page<Record> {
     let mut page = Page::new(data);
     page.url = Some(route::records(&plan.row.stream().name));
+    page.meta_mut().roles = plan.row.roles();
     if let Some(warning) = plan.query.limit.warning("records") {
         page.meta_mut().warn(warning);
     }

@@ -23,9 +23,12 @@ const WHOLE: Level = Level {
 
 impl Level {
     /// How long these members are at least, so that what cannot fit need not be written to find out.
-    fn least_of(self, members: &[Member<'_>]) -> usize {
-        let least = |(name, value): &Member<'_>| name.len() + "\"\":,".len() + self.least(value);
-        "{}".len() + members.iter().map(least).sum::<usize>() - usize::from(!members.is_empty())
+    fn least_of(self, members: &Ordered<'_>) -> usize {
+        let least = |(place, (name, value)): (usize, &Member<'_>)| {
+            name.len() + "\"\":,".len() + members.level(place, self).least(value)
+        };
+        let all = members.all.iter().enumerate().map(least);
+        "{}".len() + all.sum::<usize>() - usize::from(!members.all.is_empty())
     }
 
     fn least(self, value: &Value) -> usize {
@@ -48,6 +51,28 @@ impl Level {
 }
 
 type Member<'a> = (&'a String, &'a Value);
+
+/// The members of a payload in the order in which they are shown.
+struct Ordered<'a> {
+    all: Vec<Member<'a>>,
+    /// How many of them, from the first on, say what the record is.
+    leading: usize,
+}
+
+impl Ordered<'_> {
+    fn leads(&self, place: usize) -> bool {
+        place < self.leading
+    }
+
+    /// What says what a record is, is not cut to a few letters to make room for the rest.
+    fn level(&self, place: usize, level: Level) -> Level {
+        let text = if self.leads(place) { SHORT } else { 0 };
+        Level {
+            text: level.text.max(text),
+            ..level
+        }
+    }
+}
 
 /// From much to little: text bytes and entries.
 const LEVELS: [(usize, usize); 7] = [
@@ -86,11 +111,11 @@ pub(super) fn payload(members: &Map<String, Value>, leading: &[&str], width: usi
             return shown;
         }
     }
-    first_members(&ordered, leading, width)
+    first_members(&ordered, width)
 }
 
 /// The leading members, then the others, the longest text last.
-fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Vec<Member<'a>> {
+fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Ordered<'a> {
     let longest = members
         .iter()
         .filter(|(name, _)| !leading.contains(&name.as_str()))
@@ -103,20 +128,23 @@ fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Vec<Member<
         None if Some(name) == longest => usize::MAX,
         None => leading.len(),
     };
-    let mut ordered: Vec<Member<'a>> = members.iter().collect();
-    ordered.sort_by_key(|(name, _)| rank(name));
-    ordered
+    let mut all: Vec<Member<'a>> = members.iter().collect();
+    all.sort_by_key(|(name, _)| rank(name));
+    let leads = |(name, _): &&Member<'_>| rank(name) < leading.len();
+    let leading = all.iter().take_while(leads).count();
+    Ordered { all, leading }
 }
 
-fn try_level(members: &[Member<'_>], level: Level, width: usize) -> Option<Shown> {
+fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown> {
     if level.least_of(members) > width {
         return None;
     }
     let mut writer = Writer::new(level, width);
     writer.text.push('{');
     let mut cut = Vec::new();
-    for (name, value) in members {
+    for (place, (name, value)) in members.all.iter().enumerate() {
         separate(&mut writer.text);
+        writer.level = members.level(place, level);
         writer.member(name, value);
         if writer.overflows {
             return None;
@@ -132,21 +160,21 @@ fn try_level(members: &[Member<'_>], level: Level, width: usize) -> Option<Shown
 
 /// As many members as fit: first those that lead, then short texts, which say what a record is, then other short values, then
 /// beginnings.
-fn first_members(members: &[Member<'_>], leading: &[&str], width: usize) -> Shown {
+fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     let level = |text| Level { text, entries: 2 };
-    let mut pieces: Vec<Option<Writer>> = members
-        .iter()
-        .map(|(name, value)| {
-            let piece = member(name, value, level(SHORT), width).filter(|piece| !piece.was_cut);
-            piece.or_else(|| member(name, value, level(12), width))
-        })
-        .collect();
-    let mut order: Vec<usize> = (0..members.len()).collect();
+    let all = &members.all;
+    let piece = |(place, (name, value)): (usize, &Member<'_>)| {
+        let piece = member(name, value, level(SHORT), width);
+        let piece = piece.filter(|piece| members.leads(place) || !piece.was_cut);
+        piece.or_else(|| member(name, value, level(12), width))
+    };
+    let mut pieces: Vec<Option<Writer>> = all.iter().enumerate().map(piece).collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|place| {
-        let (name, value) = members[*place];
         let is_whole = pieces[*place].as_ref().is_some_and(|piece| !piece.was_cut);
-        let leads = is_whole && leading.contains(&name.as_str());
-        (!leads, !(is_whole && value.is_string()), !is_whole)
+        let is_text = is_whole && all[*place].1.is_string();
+        let leads = members.leads(*place);
+        (!leads, !leads && !is_text, !leads && !is_whole)
     });
     let mut room = width.saturating_sub("{,…}".len());
     for place in order {
@@ -157,7 +185,7 @@ fn first_members(members: &[Member<'_>], leading: &[&str], width: usize) -> Show
     }
     let mut text = String::from("{");
     let mut cut = Vec::new();
-    for ((name, _), piece) in members.iter().zip(pieces) {
+    for ((name, _), piece) in all.iter().zip(pieces) {
         if piece.as_ref().is_none_or(|piece| piece.was_cut) {
             cut.push((*name).clone());
         }

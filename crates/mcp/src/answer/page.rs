@@ -5,7 +5,6 @@ use contract::page::{
     IndexMaintenance, KindCount, Meta, Page, Recall, ReportedCount, Warning, WarningCode,
 };
 use contract::wire::Nullable;
-use contract::words::WordsFound;
 use serde_json::Value;
 
 use super::naming::{at, connection_of, text};
@@ -68,7 +67,8 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
                 percent: percent.as_u64(),
                 ..IndexMaintenance::default()
             }),
-        words: body.pointer("/meta/words").and_then(words),
+        words: body.pointer("/meta/words").and_then(typed),
+        roles: body.pointer("/meta/roles").and_then(typed),
         next: body
             .get("meta")
             .and_then(|meta| text(meta, "next"))
@@ -104,8 +104,8 @@ fn recall(recall: &Value) -> Recall {
     }
 }
 
-fn words(words: &Value) -> Option<WordsFound> {
-    serde_json::from_value(words.clone()).ok()
+fn typed<T: serde::de::DeserializeOwned>(member: &Value) -> Option<T> {
+    serde_json::from_value(member.clone()).ok()
 }
 
 /// All warnings, in `meta` or at the top, whole objects or bare codes.

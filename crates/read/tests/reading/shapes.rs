@@ -54,7 +54,7 @@ fn a_page_of_records() {
                     "received_at": "2026-03-03T09:00:00Z"}}],
             "meta": {"count": {"kind": "exact", "value": 2},
                 "window": {"total": 2, "earliest_at": "2026-03-01T08:00:00.000Z", "latest_at": "2026-03-03T09:00:00.000Z"},
-                "warnings": []}
+                "roles": {"title": "subject", "time": "received_at"}, "warnings": []}
         })
     );
 }
@@ -206,8 +206,17 @@ fn a_hit_says_who_wrote_it_where_that_is_granted() {
     world.put("chat", "messages", &record);
     assert_eq!(world.owner().find("tea")[0]["author"], "Mara");
     let streams = json!([{"name": "messages", "instance_ids": ["chat"], "fields": ["id", "text"]}]);
-    let hit = &world.client("demo_chat", streams).find("tea")[0];
+    let client = world.client("demo_chat", streams);
+    let hit = &client.find("tea")[0];
     assert!(hit.get("author").is_none(), "{hit}");
+    // AN-17: a page names the fields that say so, of those that are granted.
+    let mut asked = every();
+    asked.connection_id = Some("chat".to_owned());
+    let page = world.owner().records(asked.clone()).unwrap();
+    let roles = json!({"author": "who", "time": "sent_at"});
+    assert_eq!(page["meta"]["roles"], roles);
+    let page = client.records(asked).unwrap();
+    assert!(page["meta"].get("roles").is_none(), "{page}");
 }
 
 #[test]

@@ -86,6 +86,31 @@ fn a_page_of_ordinary_rows_is_visible_whole() {
 }
 
 #[test]
+fn a_row_shows_what_it_is_called_by_whom_and_when_before_anything_else() {
+    // AN-17
+    let rows: Vec<Value> = (0..6)
+        .map(|i| {
+            let subject = format!("{i}: a subject of the usual length, and then a few words more than fit");
+            record(&format!("m{i}"), json!({"id":format!("m{i}"),"faden":"t-1596","antwort_auf":"m-04873","ordner":"Eingang",
+                "betreff":subject,"absender":"Ann Lee","gesendet":"2026-01-01T12:00:00Z","text":"words ".repeat(80)}))
+        })
+        .collect();
+    let roles = json!({"title": "betreff", "author": "absender", "time": "gesendet"});
+    let body = json!({"object": "list", "data": rows, "has_more": false, "meta": {"roles": roles}});
+    let (text, _) = query(&Stub::default().on(MAIL, body), json!({"stream": "mail"}));
+    assert!(text.len() < 1_800);
+    for i in 0..5 {
+        // A long title is cut, and takes nothing from author and time.
+        let row = format!(
+            r#"id=c1/mail:m{i} {{"betreff":"{i}: a subject of the usual length, and then a few"#
+        );
+        let row = text.lines().find(|line| line.contains(&row)).unwrap();
+        let who_and_when = r#"…","absender":"Ann Lee","gesendet":"2026-01-01T12:00:00Z""#;
+        assert!(row.contains(who_and_when), "{text}");
+    }
+}
+
+#[test]
 fn changes_show_what_is_gone() {
     let gone = json!({"object":"record","id":"m2","stream":"mail","connection_id":"c1","deleted":true,"deleted_at":"2026-02-01T00:00:00Z"});
     let (text, structured) = query(

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use contract::page::FieldRoles;
+
 use super::{Asked, CutRelation, Listed, OverBudget, WayOn};
 use crate::answer::{Content, Fields, Record};
 use crate::budget;
@@ -12,7 +14,8 @@ use crate::text::lines::Lines;
 use crate::text::{paging, plain, several};
 use crate::tool_call::ToolCall;
 
-/// The fields that say what a record is, by their usual names: what it is called, by whom, when.
+/// The fields that say what a record is, by their usual names, for a server that does not say which they are: what it is called, by
+/// whom, when.
 const LEADING: [&str; 18] = [
     "title",
     "subject",
@@ -48,6 +51,8 @@ const LEAST_PAYLOAD: usize = 144;
 /// A record whose line is tried in several widths.
 struct Row<'a> {
     record: &'a Record<'a>,
+    /// The fields that say what it is.
+    leading: &'a [&'a str],
     /// What is shown of it, where it is an object.
     fields: Option<Fields<'a>>,
     /// Relations with more records than were sent.
@@ -65,12 +70,14 @@ enum Spelling {
 }
 
 pub(super) fn write(asked: &Asked<'_>, listed: &Listed<'_>) -> String {
+    let leading = leading(listed);
     let rows: Vec<Row<'_>> = listed
         .page
         .data
         .iter()
         .map(|record| Row {
             record,
+            leading: &leading,
             fields: record.displayed(),
             related: asked.cut_relations(record),
         })
@@ -102,6 +109,22 @@ pub(super) fn write(asked: &Asked<'_>, listed: &Listed<'_>) -> String {
         lines.require(line);
     }
     lines.finish()
+}
+
+/// The fields that the server says, else those usually named so.
+fn leading<'a>(listed: &'a Listed<'_>) -> Vec<&'a str> {
+    let roles = listed.page.meta.as_ref();
+    match roles.and_then(|meta| meta.roles.as_ref()) {
+        Some(FieldRoles {
+            title,
+            author,
+            time,
+        }) => [title, author, time]
+            .into_iter()
+            .filter_map(Option::as_deref)
+            .collect(),
+        None => LEADING.to_vec(),
+    }
 }
 
 /// The lines before the tail, and how many rows are among them.
@@ -294,17 +317,17 @@ fn row_line(
     let width = share
         .saturating_sub(line.len() + related.len() + 2)
         .max(LEAST_PAYLOAD);
-    let mut shown = fields.shown(&LEADING, width);
+    let mut shown = fields.shown(row.leading, width);
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
         way_on = incomplete(row, fields, &shown.cut, with_call);
         // What says that it is cut takes its place from what is shown, unless the whole is no longer than both.
         let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
-        shown = fields.shown(&LEADING, narrower + way_on.len());
+        shown = fields.shown(row.leading, narrower + way_on.len());
         if shown.cut.is_empty() {
             way_on.clear();
         } else {
-            shown = fields.shown(&LEADING, narrower);
+            shown = fields.shown(row.leading, narrower);
             way_on = incomplete(row, fields, &shown.cut, with_call);
         }
     }
