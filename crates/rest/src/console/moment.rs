@@ -1,16 +1,32 @@
 //! Times as people read them: in the time zone of the machine, with the zone to look up, and exact for programs.
 
+use std::fmt;
+
+use askama::filters::HtmlSafe;
 use contract::time::Instant;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 
 pub(super) struct Moment {
     /// For the `datetime` of the element.
-    pub(super) exact: String,
+    exact: String,
     pub(super) shown: String,
     /// With the zone.
-    pub(super) full: String,
+    full: String,
 }
+
+/// As the element that a page shows. Every part was written by us, so none needs to be escaped.
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { exact, shown, full } = self;
+        write!(
+            f,
+            "<time datetime=\"{exact}\" title=\"{full}\">{shown}</time>"
+        )
+    }
+}
+
+impl HtmlSafe for Moment {}
 
 impl Moment {
     /// A time as a record or the log writes it. A date has no zone and stays the date it is.
