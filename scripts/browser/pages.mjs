@@ -19,7 +19,7 @@ export async function judge(page, what) {
     assert.equal(found.lang, "en", where);
     assert.equal(found.headings, 1, where);
     assert.deepEqual(found.unnamed, [], where);
-    assert.equal(found.scripts, 0, where);
+    assert.deepEqual(found.scripts, ["/script.js"], where);
     assert.ok(found.width <= found.room, `${where} scrolls sideways: ${found.width} > ${found.room}`);
     assert.deepEqual(found.violations, [], where);
     for (const rule of ["color-contrast", "document-title", "html-has-lang", "region"]) {
@@ -108,7 +108,7 @@ async function measured(page) {
       lang: document.documentElement.lang,
       headings: document.querySelectorAll("h1").length,
       unnamed: inputs.filter((input) => !input.labels?.length).map((input) => input.outerHTML),
-      scripts: document.querySelectorAll("script").length,
+      scripts: [...document.querySelectorAll("script")].map((one) => one.getAttribute("src")),
       width: document.documentElement.scrollWidth,
       room: document.documentElement.clientWidth,
       passes: passes.map((one) => one.id),

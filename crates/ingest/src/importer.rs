@@ -15,7 +15,7 @@ use store::catalog::StreamRef;
 use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::error::{ImportError, InputError};
-use crate::preview::Preview;
+use crate::preview::{Preview, Sample};
 use crate::rejection::{Rejection, RejectionCode};
 use crate::report::{BrokenFile, ImportReport, Reporting};
 use existing::Seen;
@@ -249,6 +249,15 @@ impl<'a> Import<'a> {
 
     pub fn into_report(self) -> ImportReport {
         self.report
+    }
+
+    /// The report, and the first records that a dry run would add or change.
+    pub fn into_report_and_samples(self) -> (ImportReport, Vec<Sample>) {
+        let samples = match self.destination {
+            Destination::Store(..) => Vec::new(),
+            Destination::Preview(preview) => preview.into_samples(),
+        };
+        (self.report, samples)
     }
 }
 

@@ -22,9 +22,21 @@ pub(crate) struct Preview<'a> {
     changed: HashMap<u64, Option<u64>>,
     /// The first keys that would be new, by stream.
     added: HashMap<StreamName, Vec<RecordKey>>,
+    samples: Vec<Sample>,
+}
+
+/// A record that would be new or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    pub stream: StreamName,
+    /// The record, in JSON.
+    pub body: String,
 }
 
 const KEPT_KEYS: usize = 10_000;
+/// How many samples are kept, and how many of one stream.
+const SAMPLES: usize = 6;
+const SAMPLES_OF_STREAM: usize = 3;
 
 impl<'a> Preview<'a> {
     pub(crate) fn new(
@@ -36,6 +48,7 @@ impl<'a> Preview<'a> {
             declaration,
             changed: HashMap::new(),
             added: HashMap::new(),
+            samples: Vec::new(),
         }
     }
 
@@ -45,6 +58,21 @@ impl<'a> Preview<'a> {
             .into_iter()
             .map(|change| self.outcome(change))
             .collect()
+    }
+
+    /// The first records that would be new or changed.
+    pub(crate) fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
+    fn sample(&mut self, stream: &StreamName, body: &str) {
+        let of_stream = self.samples.iter().filter(|one| one.stream == *stream);
+        if self.samples.len() < SAMPLES && of_stream.count() < SAMPLES_OF_STREAM {
+            self.samples.push(Sample {
+                stream: stream.clone(),
+                body: body.to_owned(),
+            });
+        }
     }
 
     pub(crate) fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError> {
@@ -96,6 +124,9 @@ impl<'a> Preview<'a> {
             ChangeOp::Delete | ChangeOp::DeleteByOwner => (Applied::Deleted, None),
             ChangeOp::Upsert(body) | ChangeOp::Revive(body) => {
                 let after = Some(fingerprint(body.as_str()));
+                if current != after && !(current.is_some() && append_only) {
+                    self.sample(&change.stream, body.as_str());
+                }
                 match current {
                     None => (Applied::Added, after),
                     Some(_) if current == after => (Applied::Unchanged, after),

@@ -1,7 +1,7 @@
 //! The owner's pages: signing in, deciding what applications may read, and looking at grants, records and the log.
 //!
-//! Pages are rendered on the server and need no script. Templates escape all text of others; labels also pass
-//! [`format::label`]. Every form carries the session's CSRF token, and no `GET` changes anything.
+//! Pages are rendered on the server and need no script; one of our own adds comfort. Templates escape all text of others; labels also pass
+//! [`format::label`]. Every form carries the session's CSRF token, and no `GET` changes anything but when the owner was here last.
 
 mod activity;
 mod address;
@@ -13,6 +13,7 @@ mod choice;
 mod connections;
 mod consent;
 mod device;
+mod finding;
 mod format;
 mod frame;
 mod grant;
@@ -52,6 +53,8 @@ use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, V
 
 pub(crate) use self::consent::consent_path;
 pub(crate) use self::home::wants_page;
+pub(crate) use self::import::ImportJobs;
+pub(crate) use self::overview::Readings;
 pub(crate) use self::password_queue::PasswordQueue;
 pub(crate) use self::review::origin;
 pub(crate) use self::session::session_from_headers;
@@ -123,6 +126,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
     page!(Get "/import", "pageImport", import::show),
     page!(Post "/import", "uploadImport", import::upload),
+    page!(Get "/import/{id}", "pageUpload", import::show_upload),
     page!(Post "/import/{id}", "decideImport", import::decide),
     page!(Get "/connections", "pageConnections", connections::index),
     page!(Get "/connections/{id}", "pageConnection", connections::show),
@@ -131,6 +135,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Get "/settings", "pageSettings", settings::show),
     page!(Post "/settings/backup", "backup", settings::backup),
     asset!("/style.css", "getStyle", assets::style),
+    asset!("/script.js", "getScript", assets::script),
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
 
@@ -186,7 +191,7 @@ pub(crate) fn see_other(address: &str) -> Response {
     }
 }
 
-/// Security headers: no scripts, nothing from other origins, no frames, no referrer, no cache.
+/// Security headers: no script but our own file, nothing from other origins, no frames, no referrer, no cache.
 pub(crate) fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HTML);
@@ -203,13 +208,19 @@ pub(crate) fn with_security_headers(mut response: Response) -> Response {
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-        ),
-    );
+    if let Ok(policy) = HeaderValue::from_str(&content_policy("")) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
     response
+}
+
+/// The content security policy of a page. `forms` is where its forms may lead besides this server.
+fn content_policy(forms: &str) -> String {
+    let sources = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'";
+    let between = if forms.is_empty() { "" } else { " " };
+    format!(
+        "{sources}; form-action 'self'{between}{forms}; base-uri 'none'; frame-ancestors 'none'"
+    )
 }
 
 /// Allows the forms of a page to redirect to another origin: browsers check the redirect that answers a form against
@@ -218,9 +229,7 @@ fn allow_form_target(mut response: Response, origin: &str) -> Response {
     // A policy cannot name an IPv6 address, so it names the scheme.
     let address = origin.split_once("://[");
     let source = address.map_or_else(|| origin.to_owned(), |(scheme, _)| format!("{scheme}:"));
-    let policy = format!(
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {source}; base-uri 'none'; frame-ancestors 'none'"
-    );
+    let policy = content_policy(&source);
     // An origin that cannot be written in a policy leaves the strict one.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
     if let (true, Ok(policy)) = (origin.bytes().all(plain), HeaderValue::from_str(&policy)) {

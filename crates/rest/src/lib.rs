@@ -21,6 +21,7 @@ mod discovery;
 mod endpoints;
 mod envelope;
 mod form;
+mod history;
 mod hosted;
 mod hosts;
 mod index_updater;

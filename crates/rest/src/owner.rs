@@ -12,7 +12,7 @@ mod model;
 mod progress;
 pub(crate) mod records;
 mod sign_in;
-mod sources;
+pub(crate) mod sources;
 mod upload_frames;
 pub mod wire;
 

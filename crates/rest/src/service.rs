@@ -19,7 +19,7 @@ use store::grants::Disclosure;
 
 use crate::admission::{Permit, Queue};
 use crate::auth::Caller;
-use crate::console::PasswordQueue;
+use crate::console::{ImportJobs, PasswordQueue, Readings};
 use crate::metrics::Metrics;
 use crate::oauth::{ClientDocuments, RegistrationLimit};
 use crate::owner::maintenance::BackupOutcomes;
@@ -53,6 +53,10 @@ pub struct Service {
     pub(crate) backups: Arc<BackupOutcomes>,
     /// Where files that were uploaded in the browser wait to be imported.
     pub(crate) uploads: Option<Arc<Path>>,
+    /// Imports of uploads that run, or came to their end.
+    pub(crate) imports: Arc<ImportJobs>,
+    /// What clients were shown lately.
+    pub(crate) readings: Arc<Readings>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +155,8 @@ impl Service {
             proxies: Arc::default(),
             backups: Arc::default(),
             uploads: None,
+            imports: Arc::default(),
+            readings: Arc::default(),
         }
     }
 

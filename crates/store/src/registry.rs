@@ -1,6 +1,7 @@
-//! What authorization has to remember between requests: clients, pending requests, codes, refresh tokens, sessions.
+//! What has to be remembered between requests: for authorization clients, pending requests, codes, refresh tokens and
+//! sessions; for the owner the reports of imports, the last backup and the last visit.
 //!
-//! All of it is entries of one shape: a kind, a key, a document that only the `grants` crate parses, and an expiry. What
+//! All of it is entries of one shape: a kind, a key, a document that only the crate that wrote it parses, and an expiry. What
 //! makes this a port of its own is [`Registry::apply`]: several changes, each with what it expects to find, happen together
 //! or not at all. So a code is never redeemed twice and an approval is never half done, whatever runs concurrently.
 
@@ -29,6 +30,12 @@ pub enum EntryKind {
     SignIn,
     /// How the owner signs in: at most one entry.
     Password,
+    /// What an import did.
+    Import,
+    /// The last backup: at most one entry.
+    Backup,
+    /// What the owner saw at the last visit: at most one entry.
+    Visit,
 }
 
 impl EntryKind {
@@ -44,6 +51,9 @@ impl EntryKind {
             Self::Browser => "browser",
             Self::SignIn => "sign_in",
             Self::Password => "password",
+            Self::Import => "import",
+            Self::Backup => "backup",
+            Self::Visit => "visit",
         }
     }
 }

@@ -281,6 +281,7 @@ impl Run<'_> {
             revive: self.options.revive,
             name_files: self.names_files,
             batch_lines: self.options.batch_lines,
+            upload: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The style sheet and the icon.
+//! The style sheet, the script and the icon.
 
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse as _;
@@ -7,10 +7,15 @@ use super::with_security_headers;
 use crate::table::{HandlerResult, RequestContext};
 
 const STYLE: &str = include_str!("../../templates/style.css");
+const SCRIPT: &str = include_str!("../../templates/script.js");
 const ICON: &str = include_str!("../../templates/icon.svg");
 
 pub(super) async fn style(_: RequestContext) -> HandlerResult {
     asset("text/css; charset=utf-8", STYLE)
+}
+
+pub(super) async fn script(_: RequestContext) -> HandlerResult {
+    asset("text/javascript; charset=utf-8", SCRIPT)
 }
 
 pub(super) async fn icon(_: RequestContext) -> HandlerResult {
@@ -25,4 +30,14 @@ fn asset(media_type: &'static str, text: &'static str) -> HandlerResult {
     let kept = HeaderValue::from_static("public, max-age=3600");
     headers.insert(header::CACHE_CONTROL, kept);
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_small() {
+        assert!(SCRIPT.len() < 10_000, "{} bytes", SCRIPT.len());
+    }
 }

@@ -28,6 +28,7 @@ pub(super) const DAYS: [(u64, &str); 5] = [
 /// The default.
 pub(super) const USUAL_DAYS: u64 = 90;
 
+#[derive(Default)]
 pub(super) struct SourceRow {
     pub(super) id: String,
     pub(super) name: String,
@@ -40,6 +41,7 @@ pub(super) struct SourceRow {
     pub(super) streams: Vec<StreamRow>,
 }
 
+#[derive(Default)]
 pub(super) struct StreamRow {
     /// `connection/stream`; neither part can hold a slash.
     pub(super) value: String,
@@ -55,6 +57,14 @@ pub(super) struct StreamRow {
     pub(super) until: String,
     /// The records the application asked for, in words; empty for all.
     pub(super) asked_records: String,
+    /// Whether its fields and times are unfolded.
+    pub(super) part_open: bool,
+}
+
+impl StreamRow {
+    pub(super) fn is_ticked(&self) -> bool {
+        self.chosen || self.fields.iter().any(|field| field.chosen)
+    }
 }
 
 pub(super) struct FieldRow {
@@ -147,11 +157,10 @@ fn source_row(
         .form
         .values("source")
         .any(|id| id == connection.id.as_str());
-    let is_ticked = |row: &StreamRow| row.chosen || row.fields.iter().any(|field| field.chosen);
     SourceRow {
         id: connection.id.to_string(),
         whole,
-        open: whole || streams.iter().any(is_ticked),
+        open: whole || streams.iter().any(StreamRow::is_ticked),
         name: label(&connection.display_name),
         kind: label(&declaration.display_name),
         total: format_count(total, "record"),
@@ -209,6 +218,7 @@ fn stream_row(
         since: bound("since"),
         until: bound("until"),
         asked_records: asked.map(limits).unwrap_or_default(),
+        part_open: false,
         value,
     }
 }

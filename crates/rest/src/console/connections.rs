@@ -16,6 +16,7 @@ use super::moment::Moment;
 use super::stream_shape::title;
 use super::{html, see_other, session};
 use crate::owner::blocking;
+use crate::owner::sources::remove_connection;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -205,7 +206,7 @@ pub(super) async fn remove(mut context: RequestContext) -> HandlerResult {
             page.mistake = "Nothing was removed: what you typed is not its id.";
             return Ok(Err(page));
         }
-        let removed = service.store.remove_connection(&connection.id);
+        let removed = remove_connection(service, &connection.id);
         removed.map_err(|error| problem(&error))?;
         Ok(Ok(()))
     });

@@ -12,8 +12,10 @@ use grants::sign_in::Session;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::choice::{self, EndRow, SourceRow};
-use super::format::{format_time, label};
+use super::finding::{Finding, is_narrowed};
+use super::format::label;
 use super::frame::{Frame, Section};
+use super::moment::Moment;
 use super::review::{self, Purpose, Requester, StreamPreview};
 use super::{allow_form_target, html, see_other, session};
 use crate::form::Form;
@@ -41,6 +43,7 @@ struct ConsentPage {
     only_once: bool,
     once: bool,
     sources: Vec<SourceRow>,
+    finding: Finding,
     ends: Vec<EndRow>,
     /// What was requested and cannot be granted, one line each.
     missing: Vec<String>,
@@ -58,7 +61,7 @@ struct ReviewPage {
     rows: Vec<StreamPreview>,
     terms: Vec<String>,
     once: bool,
-    ends: String,
+    ends: Option<Moment>,
     mcp_only: bool,
     training: bool,
 }
@@ -90,6 +93,9 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
+    if is_narrowed(&form) {
+        return page(context.service, &session, form, Vec::new()).await;
+    }
     let reviewed = blocking(Arc::clone(&context.service), move |service| {
         let request = form.value("request");
         let issuer = service.issuer();
@@ -201,6 +207,7 @@ async fn page(
             None => Default::default(),
         };
         let once = |mode: AccessMode| mode == AccessMode::SingleUse;
+        let mut sources = choice::rows(service, asked.as_ref().map(|_| drafts), &form)?;
         let purposes: Vec<Purpose> = drafts.iter().map(Purpose::from_draft).collect();
         let page = ConsentPage {
             frame,
@@ -211,7 +218,8 @@ async fn page(
             purposes,
             only_once: drafts.iter().any(|draft| once(draft.access_mode)),
             once: form.value("mode") == "single_use",
-            sources: choice::rows(service, asked.as_ref().map(|_| drafts), &form)?,
+            finding: Finding::apply(&form, &mut sources),
+            sources,
             ends: choice::ends(&form),
             missing: rules(missing),
             mistakes,
@@ -242,7 +250,7 @@ async fn review_page(
         rows: review::rows(service, authority, &streams).await?,
         terms: review::terms(review),
         once: review::is_single_use(review),
-        ends: format_time(&review.expires_at.to_rfc3339_millis()),
+        ends: Moment::new(review.expires_at),
         mcp_only: review.resource.ends_with("/mcp"),
         training: review.ai_training_affirmed,
     };

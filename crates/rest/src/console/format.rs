@@ -1,9 +1,8 @@
-//! Text on pages: labels that cannot imitate anything else, times, counts, and shortened values.
+//! Text on pages: labels that cannot imitate anything else, counts, and shortened values.
 
 use std::fmt::Write as _;
 
 use contract::steering::is_steering;
-use contract::time::Instant;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
@@ -65,18 +64,6 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
         }
     }
     readable(&words)
-}
-
-/// A time as `2026-06-01 12:00 UTC`.
-pub(super) fn format_time(text: &str) -> String {
-    match Instant::parse(text) {
-        Some(instant) => {
-            let text = instant.to_rfc3339_millis();
-            let minutes: String = text.chars().take(16).collect();
-            format!("{} UTC", minutes.replace('T', " "))
-        }
-        None => label(text),
-    }
 }
 
 pub(super) struct Member {
@@ -161,13 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_moments_read_well() {
+    fn numbers_read_well() {
         assert_eq!(format_count(1, "record"), "1 record");
         assert_eq!(
             format_count(1_234_567, "record"),
             "1\u{202f}234\u{202f}567 records"
         );
-        assert_eq!(format_time("2026-06-01T12:00:59Z"), "2026-06-01 12:00 UTC");
-        assert_eq!(format_time("<b>"), "<b>");
     }
 }

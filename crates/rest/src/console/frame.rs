@@ -4,7 +4,7 @@
 use grants::sign_in::Session;
 
 use super::address::Address;
-use super::session;
+use super::{moment, session};
 
 pub(super) struct Frame {
     /// The CSRF token of the session's forms; empty where nobody is signed in.
@@ -134,6 +134,12 @@ impl Frame {
             section,
             seen_as: None,
         }
+    }
+
+    /// The zone of the times on the page.
+    #[expect(clippy::unused_self, reason = "templates ask the frame")]
+    pub(super) fn zone(&self) -> String {
+        moment::zone_name()
     }
 
     pub(super) fn nav(&self) -> Vec<NavLink> {

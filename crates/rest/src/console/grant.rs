@@ -11,8 +11,9 @@ use grants::{DisclosedCall, Overview, ShowError, State, TOKENS_ENDED, Wording};
 use store::grants::RevocationReason;
 
 use super::address::Address;
-use super::format::{format_time, label, visible};
+use super::format::{label, visible};
 use super::frame::{Frame, Section};
+use super::moment::Moment;
 use super::titles::Titles;
 use super::{html, see_other, session};
 use crate::owner::blocking;
@@ -93,10 +94,10 @@ pub(super) struct GrantRow {
     pub(super) state: &'static str,
     is: State,
     /// What became of it, and when.
-    pub(super) happened: Vec<(&'static str, String)>,
-    pub(super) issued: String,
-    pub(super) ends: String,
-    pub(super) used: String,
+    pub(super) happened: Vec<(&'static str, Moment)>,
+    pub(super) issued: Option<Moment>,
+    pub(super) ends: Option<Moment>,
+    pub(super) used: Option<Moment>,
     /// What it may read, in words.
     pub(super) lines: Vec<String>,
     /// Whether `lines` leaves out something that the grant's page shows.
@@ -114,16 +115,9 @@ impl GrantRow {
             state: state(overview),
             is: overview.state,
             happened: happened(overview),
-            issued: format_time(&overview.issued_at),
-            ends: overview
-                .expires_at
-                .as_deref()
-                .map(format_time)
-                .unwrap_or_default(),
-            used: overview
-                .last_used_at
-                .as_deref()
-                .map_or_else(|| "never".to_owned(), format_time),
+            issued: Moment::parse(&overview.issued_at),
+            ends: overview.expires_at.as_deref().and_then(Moment::parse),
+            used: overview.last_used_at.as_deref().and_then(Moment::parse),
             cut: lines != Wording::whole(visible).overview(overview),
             lines,
         }
@@ -144,7 +138,7 @@ impl GrantRow {
     }
 }
 
-fn happened(overview: &Overview) -> Vec<(&'static str, String)> {
+fn happened(overview: &Overview) -> Vec<(&'static str, Moment)> {
     let events = [
         ("The application must come for it by", &overview.redeem_by),
         ("Ended", &overview.revoked_at),
@@ -154,7 +148,7 @@ fn happened(overview: &Overview) -> Vec<(&'static str, String)> {
         ),
     ];
     let events = events.into_iter();
-    let told = events.filter_map(|(what, at)| Some((what, format_time(at.as_deref()?))));
+    let told = events.filter_map(|(what, at)| Some((what, Moment::parse(at.as_deref()?)?)));
     told.collect()
 }
 
@@ -173,7 +167,7 @@ fn state(overview: &Overview) -> &'static str {
 }
 
 pub(super) struct CallRow {
-    pub(super) at: String,
+    pub(super) at: Option<Moment>,
     pub(super) operation: String,
     pub(super) fields: String,
     pub(super) records: Vec<RecordLink>,
@@ -191,7 +185,7 @@ pub(super) struct RecordLink {
 impl CallRow {
     pub(super) fn from_call(call: &DisclosedCall, titles: &Titles) -> Self {
         Self {
-            at: format_time(&call.at),
+            at: Moment::parse(&call.at),
             operation: label(&call.operation),
             fields: visible(&call.fields.join(", ")),
             records: call

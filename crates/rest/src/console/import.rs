@@ -1,29 +1,35 @@
-//! Importing in the browser: files are uploaded, recognised, tried, and then imported with a report.
+//! Importing in the browser: files are uploaded, recognised, tried, and then imported with a report. Both go on without
+//! the browser; the page of the upload shows how far they are.
 
+mod jobs;
 mod multipart;
+mod receiving;
+mod report;
 mod staged;
 mod target;
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
-use contract::time::Instant;
-use grants::sign_in::Session;
-use ingest::{Export, ImportReport};
+use ingest::Export;
 
+pub(crate) use self::jobs::ImportJobs;
+use self::jobs::{Job, Outcome, ProgressRow};
 use self::multipart::Multipart;
+use self::receiving::{bad_upload, receive, root};
+pub(super) use self::report::ReportRow;
+use self::report::SHOWN;
 use self::staged::{Contents, Group, OpenedFiles, Staged};
 use self::target::{NEW, Place};
-use super::format::{format_count, format_number, label};
+use super::format::label;
 use super::frame::{Frame, Section};
 use super::{html, see_other, session};
-use crate::body_stream::{BodyError, discard, incoming_body};
+use crate::body_stream::{discard, incoming_body};
 use crate::form::Form;
-use crate::owner::wire::{ImportRequest, Imported, Refusal};
+use crate::history;
+use crate::owner::wire::ImportRequest;
 use crate::owner::{blocking, import_files};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -31,10 +37,9 @@ use crate::table::{HandlerResult, RequestContext};
 
 /// The largest upload; `pdpp import` has no limit.
 const MAX_UPLOAD_BYTES: u64 = 4 * 1024 * 1024 * 1024;
-const MAX_FILES: usize = 500;
-const MAX_FIELD_BYTES: usize = 4_096;
-/// How many lines of what was refused or left are shown.
-const SHOWN: usize = 20;
+const SIGN_IN: &str = "/sign-in?return_to=%2Fimport";
+/// How many earlier imports are listed at first.
+const EARLIER: usize = 10;
 
 #[derive(Template)]
 #[template(path = "import.html")]
@@ -42,6 +47,9 @@ struct ImportPage {
     frame: Frame,
     exports: Vec<ExportRow>,
     is_possible: bool,
+    waiting: Vec<WaitingRow>,
+    earlier: Vec<ReportRow>,
+    more_earlier: usize,
 }
 
 struct ExportRow {
@@ -50,10 +58,38 @@ struct ExportRow {
     contents: &'static str,
 }
 
+/// An upload that is worked on, or waits for the owner.
+struct WaitingRow {
+    id: String,
+    what: &'static str,
+    files: String,
+}
+
+#[derive(Template)]
+#[template(path = "import_running.html")]
+struct RunningPage {
+    frame: Frame,
+    writes: bool,
+    groups: Vec<ProgressRow>,
+}
+
+#[derive(Template)]
+#[template(path = "import_waiting.html")]
+struct WaitingPage {
+    frame: Frame,
+    id: String,
+    files: String,
+}
+
 #[derive(Template)]
 #[template(path = "import_review.html")]
 struct ReviewPage {
     frame: Frame,
+    reviewed: Arc<Reviewed>,
+}
+
+/// What an upload holds, and what importing it would do.
+pub(super) struct Reviewed {
     id: String,
     groups: Vec<GroupRow>,
     left: Vec<String>,
@@ -74,17 +110,7 @@ struct GroupRow {
 #[template(path = "imported.html")]
 struct ImportedPage {
     frame: Frame,
-    reports: Vec<ReportRow>,
-}
-
-struct ReportRow {
-    title: String,
-    figures: Vec<(&'static str, String)>,
-    problems: Vec<String>,
-    more_problems: usize,
-    /// What stopped it; empty where it came to its end.
-    stopped: String,
-    address: String,
+    reports: Arc<Vec<ReportRow>>,
 }
 
 /// `GET /import`
@@ -92,23 +118,51 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let Some(session) = session::session(&context).await? else {
         return Ok(session::to_sign_in(&context));
     };
-    let row = |export: &Export| ExportRow {
-        title: export.title(),
-        origin: export.origin(),
-        contents: export.contents(),
-    };
-    let page = ImportPage {
-        frame: Frame::new(&session, Section::Import),
-        exports: Export::ALL.iter().map(row).collect(),
-        is_possible: context.service.uploads.is_some(),
-    };
-    html(StatusCode::OK, &page)
+    let all = Form::from_query(context.query())?.value("all") == "1";
+    let frame = Frame::new(&session, Section::Import);
+    let page = blocking(context.service, move |service| {
+        let imports = history::imports(&*service.store, service.now());
+        let imports = imports.map_err(|error| Problem::internal("earlier imports", &error))?;
+        let shown = if all { imports.len() } else { EARLIER };
+        let earlier = imports.iter().take(shown);
+        let row = |export: &Export| ExportRow {
+            title: export.title(),
+            origin: export.origin(),
+            contents: export.contents(),
+        };
+        Ok(ImportPage {
+            frame,
+            exports: Export::ALL.iter().map(row).collect(),
+            is_possible: service.uploads.is_some(),
+            waiting: waiting(service),
+            earlier: earlier
+                .map(|record| ReportRow::from_record(service, record))
+                .collect(),
+            more_earlier: imports.len().saturating_sub(shown),
+        })
+    });
+    html(StatusCode::OK, &page.await?)
 }
 
-/// `POST /import`: takes files, and shows what they are and what importing them would do.
+fn waiting(service: &Service) -> Vec<WaitingRow> {
+    let uploads = service.uploads.as_deref().map(Staged::all);
+    let running = service.imports.running();
+    let row = |staged: Staged| WaitingRow {
+        what: match running.iter().find(|(upload, _)| *upload == staged.id) {
+            Some((_, true)) => "It is being imported",
+            Some((_, false)) => "It is being looked at",
+            None => "It waits for you",
+        },
+        files: label(&staged.names().join(", ")),
+        id: staged.id,
+    };
+    uploads.unwrap_or_default().into_iter().map(row).collect()
+}
+
+/// `POST /import`: takes files, and looks at what they are and what importing them would do.
 pub(super) async fn upload(context: RequestContext) -> HandlerResult {
     let Some(session) = session::session(&context).await? else {
-        return Ok(see_other("/sign-in?return_to=%2Fimport"));
+        return Ok(see_other(SIGN_IN));
     };
     let foreign = session::foreign_form_problem(&context);
     if session::is_cross_origin(&context) {
@@ -124,132 +178,152 @@ pub(super) async fn upload(context: RequestContext) -> HandlerResult {
         discard(body).await;
     });
     let owner = session.clone();
-    let reviewed = blocking(service, move |service| {
+    let received = blocking(Arc::clone(&service), move |service| {
         let mut form = Multipart::new(reader, &boundary);
         let staged = receive(&root, &mut form, &owner, (foreign, service.now()))?;
-        review(service, &staged, &Form::from_pairs(Vec::new()))
+        let contents = contents(&staged)?;
+        if contents.groups.is_empty() {
+            staged.discard();
+        }
+        Ok((staged, contents))
     });
-    review_page(&session, reviewed.await?)
-}
-
-fn root(service: &Service) -> Result<Arc<Path>, Problem> {
-    let message = "this server takes no files in the browser; use `pdpp import`";
-    let root = service.uploads.clone();
-    root.ok_or_else(|| Problem::new(ErrorCode::InvalidRequest, message))
-}
-
-fn bad_upload(message: &str) -> Problem {
-    let hint = "nothing was imported; choose the file again at /import";
-    Problem::from(ReadError::new(ErrorCode::InvalidRequest, message).with_hint(hint))
-}
-
-/// Keeps the files of a form. Its token comes first, so that nothing is kept for another site.
-fn receive(
-    root: &Path,
-    form: &mut Multipart<impl io::Read>,
-    session: &Session,
-    (foreign, now): (Problem, Instant),
-) -> Result<Staged, Problem> {
-    let first = form.next_part().map_err(|error| broken(&error))?;
-    let is_token = first.is_some_and(|part| part.name == "csrf" && part.file_name.is_none());
-    let token = form.text(MAX_FIELD_BYTES).map_err(|error| broken(&error))?;
-    if !is_token || !session.checks_csrf(&token) {
-        return Err(foreign);
-    }
-    let staged = Staged::begin(root, now).map_err(|error| broken(&error))?;
-    let received = keep(&staged, form);
-    match received {
-        Ok(0) => {
-            staged.discard();
-            Err(bad_upload("no file was chosen"))
-        }
-        Ok(_) => Ok(staged),
-        Err(error) => {
-            staged.discard();
-            Err(broken(&error))
-        }
-    }
-}
-
-fn keep(staged: &Staged, form: &mut Multipart<impl io::Read>) -> io::Result<usize> {
-    let mut files = 0;
-    while let Some(part) = form.next_part()? {
-        // A browser sends an empty part where no file was chosen.
-        let Some(name) = part.file_name.filter(|name| !name.is_empty()) else {
-            continue;
+    let (staged, contents) = received.await?;
+    if contents.groups.is_empty() {
+        let page = ReviewPage {
+            frame: Frame::new(&session, Section::Import),
+            reviewed: Arc::new(Reviewed::new(&staged, Vec::new(), &contents)),
         };
-        if files == MAX_FILES {
-            let message =
-                format!("there are more than {MAX_FILES} files; put them into an archive");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        let mut file = staged.create(files, &name)?;
-        form.copy_part(&mut file)?;
-        files += 1;
+        return html(StatusCode::BAD_REQUEST, &page);
     }
-    Ok(files)
+    let to = format!("/import/{}", staged.id);
+    look_at(&service, staged, Form::from_pairs(Vec::new())).await;
+    Ok(see_other(&to))
 }
 
-/// Why an upload did not come to its end.
-fn broken(error: &io::Error) -> Problem {
-    let cause = error
-        .get_ref()
-        .and_then(|cause| cause.downcast_ref::<BodyError>());
-    match cause {
-        Some(BodyError::TooLarge) => bad_upload(
-            "the files are larger than 4 GiB; `pdpp import` at the terminal has no limit",
-        )
-        .with_status(StatusCode::PAYLOAD_TOO_LARGE),
-        Some(cause) => bad_upload(&cause.to_string()).with_status(StatusCode::REQUEST_TIMEOUT),
-        None if error.kind() == io::ErrorKind::InvalidData => bad_upload(&error.to_string()),
-        None => Problem::internal("an upload could not be kept", error),
+/// Tries what importing an upload would do.
+async fn look_at(service: &Arc<Service>, staged: Staged, form: Form) {
+    let id = staged.id.clone();
+    ImportJobs::run(service, &id, false, move |service, job| {
+        match contents(&staged) {
+            Ok(contents) => {
+                Outcome::Reviewed(Arc::new(review(service, &staged, &contents, (&form, job))))
+            }
+            Err(problem) => Outcome::Failed(problem.error.message.clone()),
+        }
+    })
+    .await;
+}
+
+/// `GET /import/{id}`: how far an upload is, and what came of it.
+pub(super) async fn show_upload(context: RequestContext) -> HandlerResult {
+    let Some(session) = session::session(&context).await? else {
+        return Ok(session::to_sign_in(&context));
+    };
+    let frame = Frame::new(&session, Section::Import);
+    let id = context.part(0).to_owned();
+    let service = context.service;
+    let Some(job) = service.imports.find(&id) else {
+        return show_without_job(service, frame, id).await;
+    };
+    match job.outcome() {
+        None => {
+            let (writes, groups) = (job.writes, job.progress());
+            let page = RunningPage {
+                frame,
+                writes,
+                groups,
+            };
+            html(StatusCode::OK, &page)
+        }
+        Some(Outcome::Reviewed(reviewed)) => html(StatusCode::OK, &ReviewPage { frame, reviewed }),
+        Some(Outcome::Imported(reports)) => html(StatusCode::OK, &ImportedPage { frame, reports }),
+        Some(Outcome::Failed(message)) => Err(bad_upload(&message)),
     }
+}
+
+/// An upload that nothing was done with since the server started: it waits, or its reports were kept.
+async fn show_without_job(service: Arc<Service>, frame: Frame, id: String) -> HandlerResult {
+    if let Some(staged) = service
+        .uploads
+        .as_deref()
+        .and_then(|root| Staged::find(root, &id))
+    {
+        let files = label(&staged.names().join(", "));
+        return html(StatusCode::OK, &WaitingPage { frame, id, files });
+    }
+    let reports = blocking(service, move |service| {
+        let imports = history::imports(&*service.store, service.now());
+        let imports = imports.map_err(|error| Problem::internal("earlier imports", &error))?;
+        let of_it = imports.iter().filter(|record| record.upload == id);
+        Ok(of_it
+            .map(|record| ReportRow::from_record(service, record))
+            .collect::<Vec<_>>())
+    });
+    let reports = reports.await?;
+    if reports.is_empty() {
+        return Err(gone());
+    }
+    let reports = Arc::new(reports);
+    html(StatusCode::OK, &ImportedPage { frame, reports })
+}
+
+fn gone() -> Problem {
+    let message =
+        "this upload is not here any more: it was imported or discarded, or is older than a day";
+    let error = ReadError::new(ErrorCode::NotFound, message);
+    error.with_hint("choose the files again at /import").into()
 }
 
 /// `POST /import/{id}`: tries, imports or discards what was uploaded.
 pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
-    let (session, form) =
-        match session::sent_form(&mut context, "/sign-in?return_to=%2Fimport").await? {
-            Ok(sent) => sent,
-            Err(sign_in) => return Ok(sign_in),
-        };
-    let staged = Staged::find(&root(&context.service)?, context.part(0));
-    let Some(staged) = staged else {
-        let message = "this upload is not here any more: it was imported or discarded, or is older than a day";
-        let error = ReadError::new(ErrorCode::NotFound, message);
-        return Err(error.with_hint("choose the files again at /import").into());
+    let (_, form) = match session::sent_form(&mut context, SIGN_IN).await? {
+        Ok(sent) => sent,
+        Err(sign_in) => return Ok(sign_in),
     };
+    let staged = Staged::find(&root(&context.service)?, context.part(0));
+    let staged = staged.ok_or_else(gone)?;
+    let (service, id) = (context.service, staged.id.clone());
+    let runs = service.imports.find(&id);
+    let runs = runs.is_some_and(|job| job.outcome().is_none());
     match form.value("action") {
+        // What is worked on is shown, and can be discarded afterwards.
+        _ if runs => {}
         "discard" => {
             staged.discard();
-            Ok(see_other("/import"))
+            service.imports.forget(&id);
+            return Ok(see_other("/import"));
         }
-        "import" => {
-            let reports = blocking(Arc::clone(&context.service), move |service| {
-                let contents = contents(&staged)?;
-                let groups = contents.groups.iter().enumerate();
-                let imported =
-                    groups.map(|(number, group)| run(service, group, chosen(&form, number), false));
-                let reports: Vec<ReportRow> = imported.collect();
-                // What was stopped can be tried once more.
-                if reports.iter().all(|report| report.stopped.is_empty()) {
-                    staged.discard();
-                }
-                Ok(reports)
-            });
-            let page = ImportedPage {
-                reports: reports.await?,
-                frame: Frame::new(&session, Section::Import),
-            };
-            html(StatusCode::OK, &page)
-        }
-        _ => {
-            let reviewed = blocking(Arc::clone(&context.service), move |service| {
-                review(service, &staged, &form)
-            });
-            review_page(&session, reviewed.await?)
-        }
+        "import" => import(&service, staged, form).await,
+        _ => look_at(&service, staged, form).await,
     }
+    Ok(see_other(&format!("/import/{id}")))
+}
+
+async fn import(service: &Arc<Service>, staged: Staged, form: Form) {
+    let id = staged.id.clone();
+    ImportJobs::run(service, &id, true, move |service, job| {
+        let contents = match contents(&staged) {
+            Ok(contents) => contents,
+            Err(problem) => return Outcome::Failed(problem.error.message.clone()),
+        };
+        job.begin(&contents.groups);
+        let mut reports = Vec::new();
+        for (number, group) in contents.groups.iter().enumerate() {
+            let run = Run {
+                service,
+                job,
+                upload: &staged.id,
+                dry: false,
+            };
+            reports.push(run.group((number, group), chosen(&form, number)));
+        }
+        // What was stopped can be tried once more.
+        if reports.iter().all(|report| report.stopped.is_empty()) {
+            staged.discard();
+        }
+        Outcome::Imported(Arc::new(reports))
+    })
+    .await;
 }
 
 /// Where a group goes, as the form says.
@@ -262,15 +336,29 @@ fn contents(staged: &Staged) -> Result<Contents, Problem> {
     contents.map_err(|error| bad_upload(&format!("the upload cannot be read: {error}")))
 }
 
-/// What an upload holds, and what importing it would do.
-struct Reviewed {
-    id: String,
-    groups: Vec<GroupRow>,
-    left: Vec<String>,
+impl Reviewed {
+    fn new(staged: &Staged, groups: Vec<GroupRow>, contents: &Contents) -> Self {
+        Self {
+            id: staged.id.clone(),
+            groups,
+            left: contents
+                .left
+                .iter()
+                .take(SHOWN)
+                .map(|line| label(line))
+                .collect(),
+            more_left: contents.left.len().saturating_sub(SHOWN),
+        }
+    }
 }
 
-fn review(service: &Service, staged: &Staged, form: &Form) -> Result<Reviewed, Problem> {
-    let contents = contents(staged)?;
+fn review(
+    service: &Service,
+    staged: &Staged,
+    contents: &Contents,
+    (form, job): (&Form, &Job),
+) -> Reviewed {
+    job.begin(&contents.groups);
     let mut groups = Vec::new();
     for (number, group) in contents.groups.iter().enumerate() {
         let places = target::places(service, group, chosen(form, number));
@@ -278,24 +366,23 @@ fn review(service: &Service, staged: &Staged, form: &Form) -> Result<Reviewed, P
             .iter()
             .find(|place| place.chosen)
             .map(|place| place.value.clone());
+        let run = Run {
+            service,
+            job,
+            upload: &staged.id,
+            dry: true,
+        };
         let files = group.files.iter().take(SHOWN).map(|file| label(&file.name));
         groups.push(GroupRow {
             number,
             title: title(group),
             files: files.collect(),
             more_files: group.files.len().saturating_sub(SHOWN),
-            tried: place.map(|place| run(service, group, &place, true)),
+            tried: place.map(|place| run.group((number, group), &place)),
             places,
         });
     }
-    if groups.is_empty() {
-        staged.discard();
-    }
-    Ok(Reviewed {
-        id: staged.id.clone(),
-        groups,
-        left: contents.left,
-    })
+    Reviewed::new(staged, groups, contents)
 }
 
 fn title(group: &Group) -> String {
@@ -305,120 +392,45 @@ fn title(group: &Group) -> String {
     }
 }
 
-fn review_page(session: &Session, reviewed: Reviewed) -> HandlerResult {
-    let status = match reviewed.groups.as_slice() {
-        [] => StatusCode::BAD_REQUEST,
-        _ => StatusCode::OK,
-    };
-    let left = reviewed.left.iter().take(SHOWN).map(|line| label(line));
-    let page = ReviewPage {
-        frame: Frame::new(session, Section::Import),
-        id: reviewed.id,
-        groups: reviewed.groups,
-        left: left.collect(),
-        more_left: reviewed.left.len().saturating_sub(SHOWN),
-    };
-    html(status, &page)
+/// An import of an upload, or a try.
+struct Run<'a> {
+    service: &'a Service,
+    job: &'a Job,
+    upload: &'a str,
+    dry: bool,
 }
 
-/// Imports a group, or only tries to.
-fn run(service: &Service, group: &Group, to: &str, dry_run: bool) -> ReportRow {
-    let mut request = ImportRequest {
-        dry_run,
-        name_files: group.files.len() > 1,
-        ..ImportRequest::default()
-    };
-    match (group.export, to, dry_run) {
-        (Some(export), NEW, true) => request.export = Some(export.as_str().to_owned()),
-        _ => match target::resolve(service, group, to) {
-            Ok((connection, stream)) => {
-                request.connection_id = Some(connection.to_string());
-                request.stream = stream;
+impl Run<'_> {
+    /// Imports a group, or only tries to.
+    fn group(&self, (number, group): (usize, &Group), to: &str) -> ReportRow {
+        let title = title(group);
+        let mut request = ImportRequest {
+            dry_run: self.dry,
+            name_files: group.files.len() > 1,
+            upload: Some(self.upload.to_owned()),
+            ..ImportRequest::default()
+        };
+        match (group.export, to, self.dry) {
+            (Some(export), NEW, true) => request.export = Some(export.as_str().to_owned()),
+            _ => match target::resolve(self.service, group, to) {
+                Ok((connection, stream)) => {
+                    request.connection_id = Some(connection.to_string());
+                    request.stream = stream;
+                }
+                Err(refused) => return ReportRow::refused(&title, refused),
+            },
+        }
+        let mut files = OpenedFiles(group.files.clone().into_iter());
+        let imported = import_files(self.service, &request, &mut files, &|reached| {
+            self.job.reach(number, reached);
+        });
+        self.job.end(number);
+        match imported {
+            Ok(imported) => {
+                let connection = request.connection_id.unwrap_or_default();
+                ReportRow::new(&title, &imported, &connection)
             }
-            Err(refused) => return report_row(group, Err(refused), ""),
-        },
-    }
-    let mut files = OpenedFiles(group.files.clone().into_iter());
-    let imported = import_files(service, &request, &mut files, &|_| {});
-    let connection = request.connection_id.unwrap_or_default();
-    report_row(group, imported, &connection)
-}
-
-fn report_row(group: &Group, imported: Result<Imported, Refusal>, connection: &str) -> ReportRow {
-    let imported = imported.unwrap_or_else(|refused| Imported {
-        report: ImportReport::default(),
-        stopped: Some(refused),
-        lagging: None,
-    });
-    let report = &imported.report;
-    let occurrences = report.occurrences.added;
-    let figures = [
-        ("new", report.added),
-        ("changed", report.updated),
-        ("here already", report.unchanged),
-        ("deleted by you before, and left so", report.kept_deleted),
-        ("refused", report.rejected),
-        ("occurrences of recurring events", occurrences),
-    ];
-    let figures = figures
-        .into_iter()
-        .filter(|(what, count)| *count > 0 || *what == "new");
-    let problems = problems(report);
-    let shown = problems.iter().take(SHOWN).cloned().collect();
-    ReportRow {
-        title: format!("{}: {}", title(group), format_count(report.read, "record")),
-        figures: figures
-            .map(|(what, count)| (what, format_number(count)))
-            .collect(),
-        more_problems: problems.len().saturating_sub(SHOWN),
-        problems: shown,
-        stopped: imported
-            .stopped
-            .map(|stopped| told(&stopped))
-            .unwrap_or_default(),
-        address: match connection {
-            "" => "/browse".to_owned(),
-            connection => format!("/connections/{connection}"),
-        },
-    }
-}
-
-fn told(refused: &Refusal) -> String {
-    let hints = refused.hints.join("; ");
-    label(&match hints.as_str() {
-        "" => refused.message.clone(),
-        hints => format!("{}; {hints}", refused.message),
-    })
-}
-
-/// What was refused or could not be read, and what had to be assumed, one line each.
-fn problems(report: &ImportReport) -> Vec<String> {
-    let refused = report.rejections.iter().map(|one| {
-        let file = one
-            .file
-            .as_deref()
-            .map(|file| format!("{file}, "))
-            .unwrap_or_default();
-        format!("{file}line {}: {}", one.line, one.message)
-    });
-    let broken = report
-        .broken
-        .iter()
-        .map(|one| format!("{}: {}", one.file, one.message));
-    let all = broken.chain(refused).chain(report.notes.iter().cloned());
-    all.map(|line| label(&line)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::console::import::target::refusal;
-
-    #[test]
-    fn a_refusal_says_what_to_do() {
-        let mut refused = refusal("it is nothing");
-        assert_eq!(told(&refused), "it is nothing");
-        refused.hints.push("try <x>".to_owned());
-        assert_eq!(told(&refused), "it is nothing; try <x>");
+            Err(refused) => ReportRow::refused(&title, refused),
+        }
     }
 }

@@ -64,6 +64,15 @@ pub(super) fn local(instant: Instant) -> Option<Zoned> {
     Some(timestamp.to_zoned(TimeZone::system()))
 }
 
+/// What this machine's time zone is called, else how far it is from UTC now.
+pub(super) fn zone_name() -> String {
+    match zone().as_deref() {
+        Some("Etc/UTC") => "UTC".to_owned(),
+        Some(name) => name.to_owned(),
+        None => Zoned::now().strftime("UTC%:z").to_string(),
+    }
+}
+
 /// The name of this machine's time zone, where it has one that others know.
 pub(super) fn zone() -> Option<String> {
     TimeZone::system().iana_name().map(str::to_owned)

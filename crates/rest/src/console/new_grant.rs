@@ -15,8 +15,10 @@ use grants::{
 
 use super::choice::{self, EndRow, SourceRow};
 use super::consent::rules;
-use super::format::{format_time, label, visible};
+use super::finding::{Finding, is_narrowed};
+use super::format::{label, visible};
 use super::frame::{Frame, Section};
+use super::moment::Moment;
 use super::review::{self, StreamPreview};
 use super::viewer::client;
 use super::{html, session};
@@ -36,6 +38,7 @@ struct NewGrantPage {
     /// The grant that this one is like; empty where it is a new one.
     from: String,
     sources: Vec<SourceRow>,
+    finding: Finding,
     ends: Vec<EndRow>,
     once: bool,
     mistakes: Vec<String>,
@@ -47,7 +50,7 @@ struct ReviewPage {
     frame: Frame,
     client: String,
     rows: Vec<StreamPreview>,
-    ends: String,
+    ends: Option<Moment>,
     once: bool,
     from: String,
     /// Lines of the earlier grant that this one does not have.
@@ -67,7 +70,7 @@ struct IssuedPage {
     token: String,
     mcp_url: String,
     api_url: String,
-    ends: String,
+    ends: Option<Moment>,
     from: String,
 }
 
@@ -103,6 +106,9 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
         Ok(sent) => sent,
         Err(elsewhere) => return Ok(elsewhere),
     };
+    if is_narrowed(&form) {
+        return page(&context.service, &session, form, Vec::new()).await;
+    }
     let looked = blocking(Arc::clone(&context.service), move |service| {
         let asked = Asked::new(service, &form)?;
         let clock = &*service.reader_settings.clock;
@@ -139,7 +145,7 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
         frame: Frame::new(&session, Section::Grants),
         client: label(form.value("client").trim()),
         rows: review::rows(&context.service, authority, &streams).await?,
-        ends: format_time(&expires_at.to_rfc3339_millis()),
+        ends: Moment::new(expires_at),
         once: form.value("mode") == "single_use",
         from: label(form.value("from")),
         gone,
@@ -182,7 +188,7 @@ pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
         token: made.access_token.expose().to_owned(),
         mcp_url: format!("{public_url}/mcp"),
         api_url: format!("{public_url}/v1"),
-        ends: format_time(&made.expires_at),
+        ends: Moment::parse(&made.expires_at),
         from: label(form.value("from")),
     };
     html(StatusCode::OK, &page)
@@ -250,11 +256,13 @@ async fn page(
         _ => StatusCode::BAD_REQUEST,
     };
     let page = blocking(Arc::clone(service), move |service| {
+        let mut sources = choice::rows(service, None, &form)?;
         Ok(NewGrantPage {
             frame,
             client: form.value("client").to_owned(),
             from: form.value("from").to_owned(),
-            sources: choice::rows(service, None, &form)?,
+            finding: Finding::apply(&form, &mut sources),
+            sources,
             ends: choice::ends(&form),
             once: form.value("mode") == "single_use",
             mistakes,

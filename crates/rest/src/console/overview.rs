@@ -1,38 +1,40 @@
 //! The first page: a search box, what is kept and from when, who may read it, and what needs attention.
 
-use std::collections::BTreeMap;
+mod attention;
+mod readings;
+mod since;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use askama::Template;
 use axum::http::StatusCode;
 use contract::aggregate::Granularity;
-use contract::time::Instant;
-use grants::Overview;
-use grants::sign_in::has_password;
 use jiff::civil::Date;
 
+pub(super) use self::attention::indexing_words;
+use self::attention::{Attention, attention};
+pub(crate) use self::readings::Readings;
+use self::since::Since;
 use super::chart::Chart;
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
 use super::grant::GrantRow;
+use super::import::ReportRow;
 use super::moment::{self, Moment};
 use super::sources::{Source, Sources};
 use super::time_counts::{Counts, Days, counts, timed_streams};
 use super::timeline::month_buckets;
 use super::viewer::{Viewer, client};
 use super::{browse, html};
+use crate::history;
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// A grant that ends within this time is worth a look.
-const SOON: Duration = Duration::from_hours(7 * 24);
-/// So many records within a day are unusually many for one client.
-const MANY_RECORDS: usize = 2_000;
-const CALLS: usize = 1_000;
+/// How many of the last imports are named.
+const IMPORTS: usize = 5;
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -61,21 +63,11 @@ struct SourceCard {
 
 struct Own {
     attention: Vec<Attention>,
-    readers: Vec<ReaderRow>,
+    /// What changed since the last visit, if there was one.
+    since: Option<Since>,
+    imports: Vec<ReportRow>,
+    readers: Vec<GrantRow>,
     ended: usize,
-}
-
-struct Attention {
-    text: String,
-    address: &'static str,
-    link: &'static str,
-}
-
-/// A grant: what it allows with every limit, and until when.
-struct ReaderRow {
-    grant: GrantRow,
-    until: Option<Moment>,
-    used: Option<Moment>,
 }
 
 /// `GET /` for a browser.
@@ -88,10 +80,14 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let streams = timed_streams(&viewer, &sources, None).await?;
     let months = Days::months_around(moment::today(viewer.service.now()));
     let counts = counts(&viewer, &streams, months, Granularity::Month).await?;
-    let own = if viewer.is_owner() {
-        Some(blocking(Arc::clone(&viewer.service), own).await?)
+    let (own, sources) = if viewer.is_owner() {
+        let looked = blocking(Arc::clone(&viewer.service), move |service| {
+            Ok((own(service, &sources)?, sources))
+        });
+        let (own, sources) = looked.await?;
+        (Some(own), sources)
     } else {
-        None
+        (None, sources)
     };
     let page = OverviewPage {
         mcp_url: format!("{}/mcp", viewer.service.public_url),
@@ -146,104 +142,30 @@ fn card(viewer: &Viewer, source: &Source) -> SourceCard {
     }
 }
 
-fn own(service: &Service) -> Result<Own, Problem> {
+fn own(service: &Service, sources: &Sources) -> Result<Own, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::internal("the first page", error);
     flush_disclosures(service);
-    let now = service.now();
-    let all = grants::list(&*service.store, now).map_err(|error| failed(&error))?;
+    let (store, now) = (&*service.store, service.now());
+    let all = grants::list(store, now).map_err(|error| failed(&error))?;
     let (open, ended): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.state.is_open());
-    let mut attention: Vec<Attention> = open.iter().filter_map(|one| ends_soon(one, now)).collect();
-    if !has_password(&*service.store, now).map_err(|error| failed(&error))? {
-        attention.push(Attention {
-            text: "There is no password: you can sign in only with a link that pdpp sign-in prints at the terminal.".to_owned(),
-            address: "/settings",
-            link: "Settings",
-        });
-    }
-    let calls = service.store.disclosures(None, None, CALLS);
-    attention.extend(read_much(&calls.map_err(|error| failed(&error))?, now));
+    let read = service.readings.catch_up(store, now);
+    read.map_err(|error| failed(&error))?;
+    let name = |id: &str| {
+        let known = all.iter().find(|one| one.client_id.as_str() == id);
+        known.map_or_else(|| label(id), client)
+    };
+    let before = since::visit(store, now, since::counts(sources));
+    let before = before.map_err(|error| failed(&error))?;
+    let imports = history::imports(store, now).map_err(|error| failed(&error))?;
     Ok(Own {
-        attention,
-        readers: open.iter().map(|one| reader_row(one)).collect(),
+        attention: attention(service, &open, &name)?,
+        since: before.map(|before| since::since(&before, sources, &service.readings, name)),
+        imports: imports
+            .iter()
+            .take(IMPORTS)
+            .map(|record| ReportRow::from_record(service, record))
+            .collect(),
+        readers: open.into_iter().map(GrantRow::from_overview).collect(),
         ended: ended.len(),
     })
-}
-
-fn ends_soon(grant: &Overview, now: Instant) -> Option<Attention> {
-    let ends = Instant::parse(grant.expires_at.as_deref()?)?;
-    let soon = i64::try_from(SOON.as_micros()).unwrap_or(i64::MAX);
-    let at = Moment::new(ends)?;
-    (ends.0.saturating_sub(now.0) < soon).then(|| Attention {
-        text: format!("What {} may read ends on {}.", client(grant), at.shown),
-        address: "/grants",
-        link: "Look at grants",
-    })
-}
-
-/// Clients that were shown unusually many records within a day.
-fn read_much(calls: &[store::grants::LoggedDisclosure], now: Instant) -> Vec<Attention> {
-    let day = i64::try_from(Duration::from_hours(24).as_micros()).unwrap_or(i64::MAX);
-    let mut records: BTreeMap<&str, usize> = BTreeMap::new();
-    for call in calls.iter().map(|call| &call.disclosure) {
-        if now.0.saturating_sub(call.at.0) < day {
-            *records.entry(call.client_id.as_str()).or_default() += call.records.len();
-        }
-    }
-    let many = records
-        .into_iter()
-        .filter(|(_, records)| *records >= MANY_RECORDS);
-    let told = many.map(|(client, records)| Attention {
-        text: format!(
-            "{} was shown records {} times within a day.",
-            label(client),
-            format_number(u64::try_from(records).unwrap_or(u64::MAX))
-        ),
-        address: "/grants",
-        link: "Look at grants",
-    });
-    told.collect()
-}
-
-fn reader_row(grant: &Overview) -> ReaderRow {
-    let moment = |at: &Option<String>| at.as_deref().and_then(Moment::parse);
-    ReaderRow {
-        until: moment(&grant.expires_at),
-        used: moment(&grant.last_used_at),
-        grant: GrantRow::from_overview(grant),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use contract::id::ClientId;
-    use store::grants::{Disclosure, LoggedDisclosure};
-
-    #[test]
-    fn reading_very_much_within_a_day_is_told() {
-        let call = |at: i64, client: &str, records: usize| LoggedDisclosure {
-            sequence: 1,
-            disclosure: Disclosure {
-                at: Instant(at),
-                grant_ids: Vec::new(),
-                client_id: ClientId::parse(client).unwrap(),
-                operation: "records".to_owned(),
-                records: vec!["a".to_owned(); records],
-                fields: Vec::new(),
-            },
-        };
-        let day = 86_400_000_000;
-        let calls = [
-            call(10 * day, "keen", MANY_RECORDS),
-            call(10 * day, "calm", MANY_RECORDS - 1),
-            call(8 * day, "early", MANY_RECORDS),
-        ];
-        let told = read_much(&calls, Instant(10 * day));
-        assert_eq!(told.len(), 1);
-        assert!(
-            told[0]
-                .text
-                .starts_with("keen was shown records 2\u{202f}000 times")
-        );
-    }
 }

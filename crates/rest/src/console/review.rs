@@ -8,7 +8,8 @@ use grants::oauth::{Client, ClientTrust, GrantFlow, PendingRequest, Review};
 use grants::{Draft, Wording};
 use read::GrantReader;
 
-use super::format::{Member, format_count, format_time, label, members, visible};
+use super::format::{Member, format_count, label, members, visible};
+use super::moment::Moment;
 use crate::problem::Problem;
 use crate::service::Service;
 
@@ -25,6 +26,8 @@ pub(super) struct Requester {
     pub(super) named: bool,
     pub(super) id: String,
     pub(super) sure: String,
+    /// When it registered itself, if it did.
+    pub(super) registered: Option<Moment>,
     pub(super) grade: Grade,
     pub(super) answer_to: String,
 }
@@ -63,25 +66,23 @@ impl Requester {
             GrantFlow::Device => false,
             GrantFlow::Code { back, .. } => is_loopback(origin(&back.redirect_uri)),
         };
-        let (sure, grade) = match trust {
+        let (sure, registered) = match trust {
             ClientTrust::Document { origin } => (
                 format!(
                     "It is published at {}: whoever controls that address made it.",
                     label(origin)
                 ),
-                Grade::Proven,
+                None,
             ),
-            ClientTrust::Registered { at } => (
-                format!(
-                    "Anybody could have registered under this name. It registered itself on {}.",
-                    format_time(&at.to_rfc3339_millis())
-                ),
-                if is_local {
-                    Grade::Local
-                } else {
-                    Grade::Unproven
-                },
-            ),
+            ClientTrust::Registered { at } => {
+                let sure = "Anybody could have registered under this name.";
+                (sure.to_owned(), Moment::new(*at))
+            }
+        };
+        let grade = match trust {
+            ClientTrust::Document { .. } => Grade::Proven,
+            ClientTrust::Registered { .. } if is_local => Grade::Local,
+            ClientTrust::Registered { .. } => Grade::Unproven,
         };
         let answer_to = match &asked.flow {
             GrantFlow::Device => "The answer goes to the device that showed you the code. Make sure that it is yours.".to_owned(),
@@ -103,6 +104,7 @@ impl Requester {
             named: client_name.is_some(),
             id: label(client_id.as_str()),
             sure,
+            registered,
             grade,
             answer_to,
         }

@@ -7,8 +7,9 @@ use axum::http::StatusCode;
 use grants::sign_in::{Session, SessionOverview, end_other_sessions, end_session, sessions};
 use store::{Store, StoreError};
 
-use super::format::{format_time, label};
+use super::format::label;
 use super::frame::{Frame, Section};
+use super::moment::Moment;
 use super::{html, see_other, session};
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -25,8 +26,8 @@ struct SessionRow {
     id: String,
     here: bool,
     browser: String,
-    started: String,
-    seen: String,
+    started: Option<Moment>,
+    seen: Option<Moment>,
 }
 
 impl SessionRow {
@@ -34,8 +35,8 @@ impl SessionRow {
         Self {
             here: overview.id == own.id(),
             browser: label(&overview.browser),
-            started: format_time(&overview.started_at),
-            seen: format_time(&overview.last_used_at),
+            started: Moment::parse(&overview.started_at),
+            seen: Moment::parse(&overview.last_used_at),
             id: overview.id,
         }
     }

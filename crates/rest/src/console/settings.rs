@@ -9,7 +9,10 @@ use store::inspection::{Depth, Inspection};
 
 use super::format::format_number;
 use super::frame::{Frame, Section};
+use super::moment::Moment;
+use super::overview::indexing_words;
 use super::{html, session};
+use crate::history;
 use crate::owner::blocking;
 use crate::owner::maintenance;
 use crate::problem::Problem;
@@ -28,6 +31,9 @@ struct SettingsPage {
     records: String,
     files: String,
     model: String,
+    last_backup: Option<Moment>,
+    /// How far the index is, while it is not whole.
+    indexing: String,
     /// What is wrong with the data.
     findings: Vec<String>,
 }
@@ -52,6 +58,8 @@ fn page(service: &Service, frame: Frame) -> Result<SettingsPage, Problem> {
         .map_err(|error| failed(&error))?;
     let now = service.now();
     let model = service.store.model();
+    let last_backup = history::last_backup(&*service.store, now);
+    let status = service.store.index_status();
     Ok(SettingsPage {
         frame,
         has_password: has_password(&*service.store, now).map_err(|error| failed(&error))?,
@@ -65,6 +73,10 @@ fn page(service: &Service, frame: Frame) -> Result<SettingsPage, Problem> {
             Some(_) => "A sentence model is there: searches by meaning are possible.".to_owned(),
             None => String::new(),
         },
+        last_backup: last_backup
+            .map_err(|error| failed(&error))?
+            .and_then(Moment::new),
+        indexing: indexing_words(&status.map_err(|error| failed(&error))?).unwrap_or_default(),
         findings: findings(&looked),
     })
 }

@@ -31,7 +31,6 @@ struct TimelinePage {
     frame: Frame,
     heading: String,
     total: String,
-    zone: String,
     sources: Vec<SourceLink>,
     days: Chart,
     months: Chart,
@@ -101,7 +100,6 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let page = TimelinePage {
         heading: day.strftime("%A, %-d %B %Y").to_string(),
         total: format_count(total, "record"),
-        zone: moment::zone().unwrap_or_else(|| "UTC".to_owned()),
         sources: links(&viewer, &sources, connection.as_deref()),
         days: day_chart(&viewer, &by_day, days, day),
         months: month_chart(&viewer, &by_month, day),

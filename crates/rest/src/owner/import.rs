@@ -22,6 +22,7 @@ use super::upload_frames::{FileName, UploadedFiles};
 use super::wire::{ImportProgress, ImportRequest, Imported, Refusal};
 use super::{invalid_request, store_problem};
 use crate::body_stream::{discard, incoming_body};
+use crate::history::{self, ImportRecord};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
@@ -84,7 +85,14 @@ pub fn import_files(
 ) -> Result<Imported, Refusal> {
     let plan = Plan::new(&*service.store, request)
         .map_err(|problem| refusal(problem.error.message.clone()))?;
-    Ok(run(service, &plan, files, progress))
+    let (imported, names) = run(service, &plan, files, progress);
+    if let (Some(connection), false) = (&plan.connection, plan.dry) {
+        let kind = &plan.declaration.display_name;
+        let record = ImportRecord::new(service.now(), connection, kind, names, &imported);
+        let upload = request.upload.as_deref().unwrap_or_default();
+        history::keep_import(&*service.store, &record.of_upload(upload));
+    }
+    Ok(imported)
 }
 
 impl ImportRequest {
@@ -101,6 +109,7 @@ impl ImportRequest {
             revive: is_set("revive"),
             name_files: is_set("name_files"),
             batch_lines: lines.map_err(|_| invalid_request("batch_lines is a number"))?,
+            upload: None,
         })
     }
 }
@@ -146,12 +155,13 @@ fn bundled_declaration(export: Export) -> Result<Declaration, Problem> {
         .map_err(|mistakes| invalid_request(mistakes.to_string()))
 }
 
+/// Imports, and says which files there were.
 fn run(
     service: &Service,
     plan: &Plan,
     files: &mut dyn ImportFiles,
     progress: &dyn Fn(ImportProgress),
-) -> Imported {
+) -> (Imported, Vec<String>) {
     let store = &*service.store;
     let records: &dyn Records = store;
     let mut import = match &plan.connection {
@@ -170,9 +180,11 @@ fn run(
         progress,
         companions: Companions::default(),
         bytes: 0,
+        names: Vec::new(),
     };
     let stopped = running.import_all(&mut import, files).err();
-    let report = import.into_report();
+    let names = running.names;
+    let (report, samples) = import.into_report_and_samples();
     let mut lagging = None;
     if !plan.dry && stopped.is_none() && report.read > report.rejected {
         progress(ImportProgress {
@@ -183,11 +195,13 @@ fn run(
         // The records are safe whatever happens here.
         lagging = store.settle_index().err().map(|error| error.to_string());
     }
-    Imported {
+    let imported = Imported {
         report,
         stopped,
         lagging,
-    }
+        samples,
+    };
+    (imported, names)
 }
 
 struct Running<'a> {
@@ -197,6 +211,8 @@ struct Running<'a> {
     companions: Companions,
     /// Bytes of the files before the current one.
     bytes: u64,
+    /// The names of the files so far.
+    names: Vec<String>,
 }
 
 impl Running<'_> {
@@ -226,6 +242,7 @@ impl Running<'_> {
     ) -> Result<(), FileFailure> {
         let (plan, before) = (self.plan, self.bytes);
         let name = file.name.as_str();
+        self.names.push(name.to_owned());
         let recognised = file.format.as_deref().and_then(Format::parse);
         let input = match (&file.file_name, recognised) {
             (Some(file_name), Some(format)) => Input::of_format(name, file_name, format, content),

@@ -15,6 +15,7 @@ use super::wire::{
     MISSING_BLOBS, Purged, Refusal, Time,
 };
 use super::{answer, json_body, owner_blocking};
+use crate::history;
 use crate::problem::{self, Problem};
 use crate::table::{HandlerResult, RequestContext};
 
@@ -23,7 +24,7 @@ const NAMED: usize = 10;
 /// A backup as a tar archive. It is sent, not written here: the client knows where it may write. Missing blobs are
 /// known before it begins and named in headers.
 pub(crate) async fn backup(context: RequestContext) -> HandlerResult {
-    let store = Arc::clone(&context.service.store);
+    let (store, now) = (Arc::clone(&context.service.store), context.service.now());
     let outcomes = Arc::clone(&context.service.backups);
     let beside = context.params.text("beside").map(PathBuf::from);
     let missing = owner_blocking(context.service, |service| {
@@ -38,6 +39,7 @@ pub(crate) async fn backup(context: RequestContext) -> HandlerResult {
         let saved = store.backup_beside(out, &missing, beside.as_deref());
         let damaged = saved.map_err(|error| Refusal::from(&error))?;
         outcomes.end(number, damaged);
+        history::keep_backup(&*store, now);
         Ok(())
     })
     .await?;

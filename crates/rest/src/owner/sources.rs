@@ -6,8 +6,10 @@ use store::StoreError;
 use store::catalog::{self, StreamStats};
 
 use super::{OwnerProblem, answer, body_text, json_body, wire};
+use crate::history;
 use crate::params::quoted;
 use crate::problem::Problem;
+use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 use contract::error::ErrorCode;
 
@@ -131,7 +133,7 @@ pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
 pub(super) async fn remove(context: RequestContext) -> HandlerResult {
     let id = connection(&context)?;
     answer(context.service, move |service| {
-        let removed = service.store.remove_connection(&id)?;
+        let removed = remove_connection(service, &id)?;
         Ok(wire::Removed {
             connection_id: id,
             records: removed.records,
@@ -139,6 +141,15 @@ pub(super) async fn remove(context: RequestContext) -> HandlerResult {
         })
     })
     .await
+}
+
+/// Removes a connection, and what is told about imports into it.
+pub(crate) fn remove_connection(
+    service: &Service,
+    id: &ConnectionId,
+) -> Result<catalog::Removed, StoreError> {
+    history::forget_imports(&*service.store, id, service.now())?;
+    service.store.remove_connection(id)
 }
 
 fn connection(context: &RequestContext) -> Result<ConnectionId, Problem> {

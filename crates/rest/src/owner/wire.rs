@@ -2,7 +2,7 @@
 
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::time::Instant;
-use ingest::ImportReport;
+use ingest::{ImportReport, Sample};
 use serde::{Deserialize, Serialize};
 use store::keeping::Dropped;
 
@@ -119,6 +119,8 @@ pub struct ImportRequest {
     pub revive: bool,
     pub name_files: bool,
     pub batch_lines: Option<usize>,
+    /// The upload in the browser that the files came by.
+    pub upload: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +141,9 @@ pub struct Imported {
     pub stopped: Option<Refusal>,
     /// Why the index lags behind, if it does.
     pub lagging: Option<String>,
+    /// The first records that a dry run in this process would add or change.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
 }
 
 /// Why something was not done, in words for the owner.

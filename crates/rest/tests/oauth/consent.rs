@@ -175,3 +175,27 @@ async fn once_stays_once_and_training_takes_a_yes() {
     assert!(tokens.get("refresh_token").is_none());
     assert_eq!(tokens["expires_in"], 86_400);
 }
+
+#[tokio::test]
+async fn something_is_found_among_what_can_be_given_and_ticks_stay() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let mut browser = world.browser().await;
+    let request = browser.ask(&client, &[]).await;
+    let ticked = ("stream", "home/messages");
+    let find = [ticked, ("narrow", "find"), ("find", "WORK MAIL")];
+    let page = browser.review(&request, &find).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows("value=\"work/messages\">");
+    page.shows("value=\"home/messages\" checked>");
+    let other = [("narrow", "find"), ("find", "work mail")];
+    browser
+        .review(&request, &other)
+        .await
+        .hides("value=\"home/messages\"");
+    // Without words the button goes on.
+    let on = browser
+        .review(&request, &[ticked, ("narrow", "find")])
+        .await;
+    on.shows("This is what");
+}

@@ -166,7 +166,7 @@ impl World {
         world
     }
 
-    async fn ingest(&self, connection: &str, letters: u32) {
+    pub(crate) async fn ingest(&self, connection: &str, letters: u32) {
         let letter = |n: u32| {
             json!({"key": format!("m{n}"), "data": {
                 "id": format!("m{n}"),

@@ -1,6 +1,6 @@
 //! Looking after the data in the browser: importing, renaming and removing connections, and a backup.
 
-use crate::fixture::{Answer, World};
+use crate::fixture::{Answer, Browser, World};
 
 const MBOX: &str = "From a@example.test Mon Mar  2 09:00:00 2026\nFrom: A <a@example.test>\nTo: b@example.test\nSubject: About the <b>harbour</b>\n\
     Date: Mon, 02 Mar 2026 09:00:00 +0000\nMessage-ID: <one@example.test>\n\nThe quay is closed.\n\n\
@@ -11,6 +11,21 @@ const MBOX: &str = "From a@example.test Mon Mar  2 09:00:00 2026\nFrom: A <a@exa
 fn action(page: &Answer) -> String {
     let form = page.text.split_once("action=\"/import/").unwrap().1;
     format!("/import/{}", form.split('"').next().unwrap())
+}
+
+/// Follows an upload to the page that says what came of it.
+async fn settled(browser: &mut Browser<'_>, sent: Answer) -> Answer {
+    assert_eq!(sent.status, 303, "{}", sent.text);
+    let target = sent.header("location").to_owned();
+    for _ in 0..600 {
+        let page = browser.get(&target).await;
+        if !page.text.contains("data-live") {
+            return page;
+        }
+        page.shows("<noscript><meta http-equiv=\"refresh\"");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{target} does not come to its end");
 }
 
 fn uploads(world: &World) -> usize {
@@ -28,11 +43,14 @@ async fn an_export_is_recognised_tried_and_imported() {
     let review = browser
         .upload(&csrf, &[("mail.mbox", MBOX), ("note.xyz", "\u{1}\u{2}")])
         .await;
+    let review = settled(&mut browser, review).await;
     assert_eq!(review.status, 200, "{}", review.text);
     review.shows("Nothing is imported yet.");
     review.shows("a new connection, Mailbox");
     review.shows("<b>2</b> <span>new</span>");
     review.shows("note.xyz");
+    review.shows("<summary>Some of them</summary>");
+    review.shows("The quay is closed.");
     assert_eq!(
         world.store.connections().len(),
         2,
@@ -45,6 +63,7 @@ async fn an_export_is_recognised_tried_and_imported() {
         ("action", "import"),
     ];
     let done = browser.post(&target, &pairs).await;
+    let done = settled(&mut browser, done).await;
     assert_eq!(done.status, 200, "{}", done.text);
     done.shows("<b>2</b> <span>new</span>");
     done.shows("href=\"/connections/mailbox\"");
@@ -53,11 +72,21 @@ async fn an_export_is_recognised_tried_and_imported() {
     found.shows("About the &#60;b&#62;harbour&#60;/b&#62;");
     // The same again changes nothing, and the upload is gone.
     let again = browser.upload(&csrf, &[("mail.mbox", MBOX)]).await;
+    let again = settled(&mut browser, again).await;
     again.shows("<b>2</b> <span>here already</span>");
     assert_eq!(browser.post(&target, &pairs).await.status, 404);
     let discard = [("csrf", csrf.as_str()), ("action", "discard")];
     assert_eq!(browser.post(&action(&again), &discard).await.status, 303);
     assert_eq!(uploads(&world), 0);
+    // What was imported is told later, too, until its connection goes.
+    let earlier = browser.get("/import").await;
+    earlier.shows("<b><bdi>Mailbox: 2 records</bdi></b>");
+    earlier.shows("mail.mbox");
+    browser.get("/").await.shows("Mailbox: 2 records");
+    browser.get(&target).await.shows("<h1>Imported</h1>");
+    let confirm = [("csrf", csrf.as_str()), ("confirm", "mailbox")];
+    browser.post("/connections/mailbox/remove", &confirm).await;
+    browser.get("/import").await.hides("mail.mbox");
 }
 
 #[tokio::test]
@@ -67,6 +96,7 @@ async fn lines_go_where_the_owner_says() {
     let csrf = browser.get("/import").await.field("csrf");
     let lines = "{\"id\":\"x1\",\"subject\":\"Zeppelin\",\"secret\":\"s\"}\n{\"id\":\"x2\",\"subject\":7,\"secret\":\"s\"}\n";
     let review = browser.upload(&csrf, &[("letters.jsonl", lines)]).await;
+    let review = settled(&mut browser, review).await;
     review.shows("value=\"home/messages\"");
     let pairs = [
         ("csrf", csrf.as_str()),
@@ -74,6 +104,7 @@ async fn lines_go_where_the_owner_says() {
         ("action", "try"),
     ];
     let tried = browser.post(&action(&review), &pairs).await;
+    let tried = settled(&mut browser, tried).await;
     tried.shows("<b>1</b> <span>new</span>");
     tried.shows("<b>1</b> <span>refused</span>");
     tried.shows("line 2: ");
@@ -83,6 +114,7 @@ async fn lines_go_where_the_owner_says() {
         ("action", "import"),
     ];
     let done = browser.post(&action(&review), &pairs).await;
+    let done = settled(&mut browser, done).await;
     done.shows("<b>1</b> <span>new</span>");
     browser
         .get("/search?q=zeppelin")
@@ -180,6 +212,10 @@ async fn settings_tell_the_state_and_give_a_backup() {
     let disposition = backup.header("content-disposition");
     assert_eq!(disposition, "attachment; filename=\"pdpp-backup.tar\"");
     assert_eq!(backup.header("content-type"), "application/x-tar");
+    browser
+        .get("/settings")
+        .await
+        .shows("The last one was made <time");
     assert!(
         backup.text.contains("records.db"),
         "{} bytes",

@@ -8,7 +8,7 @@ fn assert_guarded(page: &Answer) {
     let policy = page.header("content-security-policy");
     assert!(
         policy.starts_with(
-            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'"
+            "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'"
         )
     );
     assert!(
@@ -18,7 +18,8 @@ fn assert_guarded(page: &Answer) {
     assert_eq!(page.header("x-content-type-options"), "nosniff");
     assert_eq!(page.header("x-frame-options"), "DENY");
     assert_eq!(page.header("cache-control"), "private, no-store");
-    page.hides("<script");
+    page.shows("<script src=\"/script.js\" defer></script>");
+    assert_eq!(page.text.matches("<script").count(), 1, "{}", page.text);
     page.hides("style=");
     page.hides("<b>Home</b>");
     assert!(!page.text.contains('\u{202e}'), "{}", page.text);
@@ -173,4 +174,52 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
     grants.shows("the application never came for it");
     grants.hides("/end\"");
     browser.get("/").await.shows("Nobody.");
+}
+
+#[tokio::test]
+async fn the_first_page_tells_what_changed_since_the_last_visit() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    browser.get("/").await.hides("since your last visit");
+    world.ingest("home", 5).await;
+    world.pass(Duration::from_mins(2));
+    browser.get("/").await.hides("since your last visit");
+    world.pass(Duration::from_hours(2));
+    let (client, mut other) = (world.client().await, world.browser().await);
+    let request = other.ask(&client, &[]).await;
+    let code = other
+        .approve(&request, &[("stream", "home/messages")])
+        .await;
+    let tokens = world.tokens(&client, &code).await;
+    let token = tokens["access_token"].as_str().unwrap();
+    world
+        .read(token, "/v1/streams/messages/records?connection_id=home")
+        .await;
+    let page = browser.get("/").await;
+    page.shows("<a href=\"#since\"><b>+2</b>");
+    page.shows("<span class=\"count\">2 more</span>");
+    page.shows("was shown 5 records in 1 call");
+    // The visit goes on, and is compared with the same one.
+    world.pass(Duration::from_mins(20));
+    browser.get("/").await.shows("<b>+2</b>");
+    world.pass(Duration::from_hours(2));
+    browser
+        .get("/")
+        .await
+        .shows("Nothing has changed, and nobody has read.");
+}
+
+#[tokio::test]
+async fn a_month_without_a_backup_is_told_until_there_is_one() {
+    let world = World::new().await;
+    let told = "There is no backup yet.";
+    world.browser().await.get("/").await.hides(told);
+    world.pass(Duration::from_hours(31 * 24));
+    let mut browser = world.browser().await;
+    let page = browser.get("/").await;
+    page.shows(told);
+    page.shows("href=\"/settings#backup\"");
+    let csrf = page.field("csrf");
+    browser.post("/settings/backup", &[("csrf", &csrf)]).await;
+    browser.get("/").await.hides(told);
 }

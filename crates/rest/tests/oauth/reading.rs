@@ -117,7 +117,7 @@ async fn a_record_is_shown_as_what_it_is_and_its_text_stays_text() {
     page.shows("<a href=\"https://a.example/x\" rel=\"noreferrer noopener nofollow\">");
     page.hides("href=\"javascript");
     page.hides("<img src=x");
-    page.hides("<script");
+    page.hides("<script>");
     page.shows("<li>&#60;b&#62;</li><li>two</li>");
     page.shows("12\u{202f}345.5");
     // The one before it in the stream, and nothing after it.

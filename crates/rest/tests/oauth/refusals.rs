@@ -31,7 +31,7 @@ async fn an_unknown_client_or_address_never_leads_elsewhere() {
                 .header("content-security-policy")
                 .contains("default-src 'none'")
         );
-        answer.hides("<script");
+        answer.hides("<script>");
     }
 }
 

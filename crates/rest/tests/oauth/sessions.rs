@@ -30,15 +30,22 @@ async fn sessions_are_listed_with_their_times_and_one_s_own_first() {
     let other = page.text.find("Another browser").unwrap();
     assert!(own < other);
     page.shows("a browser of the test");
-    let seen = "Signed in 2026-06-01 12:00 UTC. Last seen 2026-06-01 12:00 UTC";
-    assert!(page.text[other..].contains(seen), "{}", page.text);
-    assert!(page.text[own..other].contains("Signed in 2026-06-01 17:00 UTC"));
+    let at =
+        |what: &str, hour: u8| format!("{what} <time datetime=\"2026-06-01T{hour}:00:00.000Z\"");
+    let seen = at("Last seen", 12);
+    assert!(
+        page.text[other..].contains(&at("Signed in", 12)),
+        "{}",
+        page.text
+    );
+    assert!(page.text[other..].contains(&seen), "{}", page.text);
+    assert!(page.text[own..other].contains(&at("Signed in", 17)));
     assert_eq!(others(&page.text).len(), 1, "not one's own");
     // What is used is seen.
     assert!(is_in(&mut first).await);
     let page = second.get("/sessions").await;
-    page.shows("Last seen 2026-06-01 17:00 UTC");
-    page.hides(seen);
+    page.shows(&at("Last seen", 17));
+    page.hides(&seen);
     let settings = second.get("/settings").await;
     settings.shows("href=\"/sessions\"");
 }

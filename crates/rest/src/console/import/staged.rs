@@ -14,6 +14,7 @@ use crate::owner::{FileName, ImportFiles};
 
 const KEPT: Duration = Duration::from_hours(24);
 const MAX_NAME_BYTES: usize = 120;
+const NAMED: usize = 5;
 
 pub(super) struct Staged {
     pub(super) id: String,
@@ -43,6 +44,7 @@ pub(super) struct StagedFile {
     pub(super) name: String,
     format: Format,
     rank: u8,
+    pub(super) bytes: u64,
 }
 
 impl Staged {
@@ -64,6 +66,23 @@ impl Staged {
             id: id.to_owned(),
             folder,
         })
+    }
+
+    /// The uploads that are here.
+    pub(super) fn all(root: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        let found = entries.filter_map(|entry| Self::find(root, entry.file_name().to_str()?));
+        found.collect()
+    }
+
+    /// The names of its first files.
+    pub(super) fn names(&self) -> Vec<String> {
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+        let names = files.flatten().take(NAMED);
+        names
+            .map(|file| file.file_name().to_string_lossy().into_owned())
+            .collect()
     }
 
     /// Creates the file for one that a browser sends, in a folder of its own.
@@ -191,8 +210,13 @@ fn add(
         let why = "tables and JSON lines are imported by themselves";
         return contents.left.push(format!("{name}: {why}"));
     }
+    let bytes = match &member {
+        Some(member) => member.size(),
+        None => fs::metadata(path).map_or(0, |found| found.len()),
+    };
     let file = StagedFile {
         path: path.to_owned(),
+        bytes,
         member,
         name: name.to_owned(),
         format,

@@ -1,0 +1,256 @@
+//! Work on uploads that may take long: it goes on without the browser, and says how far it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::report::ReportRow;
+use super::{Reviewed, title};
+use crate::console::format::{format_count, format_number};
+use crate::console::import::staged::Group;
+use crate::owner::wire::ImportProgress;
+use crate::service::Service;
+
+/// How many jobs that came to their end are remembered.
+const REMEMBERED: usize = 20;
+/// How long a browser waits for what is done soon, instead of being shown how far it is.
+const SOON: Duration = Duration::from_millis(700);
+
+/// The jobs by the id of their upload.
+#[derive(Default)]
+pub(crate) struct ImportJobs(Mutex<BTreeMap<String, Arc<Job>>>);
+
+pub(super) struct Job {
+    pub(super) writes: bool,
+    state: Mutex<State>,
+    is_over: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    groups: Vec<GroupProgress>,
+    outcome: Option<Outcome>,
+}
+
+struct GroupProgress {
+    title: String,
+    /// The bytes of all its files.
+    bytes: u64,
+    reached: Option<ImportProgress>,
+    is_over: bool,
+}
+
+/// How a job ended.
+#[derive(Clone)]
+pub(super) enum Outcome {
+    Reviewed(Arc<Reviewed>),
+    Imported(Arc<Vec<ReportRow>>),
+    Failed(String),
+}
+
+/// How far the files of one kind are.
+pub(super) struct ProgressRow {
+    pub(super) title: String,
+    pub(super) said: String,
+    /// In percent; nothing while that is not known.
+    pub(super) percent: Option<u64>,
+}
+
+impl ImportJobs {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn find(&self, upload: &str) -> Option<Arc<Job>> {
+        self.all().get(upload).cloned()
+    }
+
+    pub(super) fn forget(&self, upload: &str) {
+        self.all().remove(upload);
+    }
+
+    /// Uploads on which something runs, and whether it writes.
+    pub(super) fn running(&self) -> Vec<(String, bool)> {
+        let all = self.all();
+        let running = all.iter().filter(|(_, job)| job.outcome().is_none());
+        running
+            .map(|(upload, job)| (upload.clone(), job.writes))
+            .collect()
+    }
+
+    /// Starts work on an upload, unless something runs on it already, and waits a moment for its end.
+    pub(super) async fn run(
+        service: &Arc<Service>,
+        upload: &str,
+        writes: bool,
+        work: impl FnOnce(&Service, &Job) -> Outcome + Send + 'static,
+    ) {
+        let job = {
+            let mut all = service.imports.all();
+            match all.get(upload).filter(|job| job.outcome().is_none()) {
+                Some(job) => Arc::clone(job),
+                None => {
+                    let job = Arc::new(Job::new(writes));
+                    all.insert(upload.to_owned(), Arc::clone(&job));
+                    drop_oldest(&mut all);
+                    start(service, &job, work);
+                    job
+                }
+            }
+        };
+        let mut is_over = job.is_over.subscribe();
+        // What takes longer is shown as it goes on.
+        let _ = tokio::time::timeout(SOON, is_over.wait_for(|is_over| *is_over)).await;
+    }
+}
+
+fn drop_oldest(all: &mut BTreeMap<String, Arc<Job>>) {
+    let over: Vec<String> = all
+        .iter()
+        .filter(|(_, job)| job.outcome().is_some())
+        .map(|(upload, _)| upload.clone())
+        .collect();
+    let many = over.len().saturating_sub(REMEMBERED);
+    for upload in over.into_iter().take(many) {
+        all.remove(&upload);
+    }
+}
+
+fn start(
+    service: &Arc<Service>,
+    job: &Arc<Job>,
+    work: impl FnOnce(&Service, &Job) -> Outcome + Send + 'static,
+) {
+    let (service, job) = (Arc::clone(service), Arc::clone(job));
+    tokio::task::spawn_blocking(move || {
+        let ending = Ending(&job);
+        let outcome = work(&service, &job);
+        ending.0.state().outcome = Some(outcome);
+    });
+}
+
+/// Ends a job also when its work panics.
+struct Ending<'a>(&'a Job);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let failed =
+            "something failed here; what was written is kept, and the upload can be imported again";
+        let mut state = self.0.state();
+        state
+            .outcome
+            .get_or_insert_with(|| Outcome::Failed(failed.to_owned()));
+        drop(state);
+        self.0.is_over.send_replace(true);
+    }
+}
+
+impl Job {
+    fn new(writes: bool) -> Self {
+        Self {
+            writes,
+            state: Mutex::default(),
+            is_over: watch::Sender::new(false),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.state().outcome.clone()
+    }
+
+    /// Says what there is to do.
+    pub(super) fn begin(&self, groups: &[Group]) {
+        let row = |group: &Group| GroupProgress {
+            title: title(group),
+            bytes: group.files.iter().map(|file| file.bytes).sum(),
+            reached: None,
+            is_over: false,
+        };
+        self.state().groups = groups.iter().map(row).collect();
+    }
+
+    pub(super) fn reach(&self, group: usize, reached: ImportProgress) {
+        if let Some(group) = self.state().groups.get_mut(group) {
+            group.reached = Some(reached);
+        }
+    }
+
+    pub(super) fn end(&self, group: usize) {
+        if let Some(group) = self.state().groups.get_mut(group) {
+            group.is_over = true;
+        }
+    }
+
+    pub(super) fn progress(&self) -> Vec<ProgressRow> {
+        self.state().groups.iter().map(ProgressRow::new).collect()
+    }
+}
+
+impl ProgressRow {
+    fn new(group: &GroupProgress) -> Self {
+        let read = group.reached.map_or(0, |reached| reached.read);
+        let records = format_count(read, "record");
+        let percent = |reached: ImportProgress| {
+            let share = reached.bytes.saturating_mul(100).checked_div(group.bytes);
+            // The last part is over only when it is said to be.
+            share.map(|share| share.min(99))
+        };
+        let (said, percent) = match group.reached {
+            _ if group.is_over => (format!("{records}, done"), Some(100)),
+            Some(reached) if reached.indexing => {
+                (format!("{records} are here, and are being indexed"), None)
+            }
+            Some(reached) => {
+                let percent = percent(reached);
+                let share = percent
+                    .map_or_else(String::new, |share| format!(", {} %", format_number(share)));
+                (format!("{records}{share}"), percent)
+            }
+            None => ("waits".to_owned(), Some(0)),
+        };
+        Self {
+            title: group.title.clone(),
+            said,
+            percent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_said_in_words() {
+        let row = |reached: Option<ImportProgress>, is_over| {
+            ProgressRow::new(&GroupProgress {
+                title: "Mail".to_owned(),
+                bytes: 1_000,
+                reached,
+                is_over,
+            })
+        };
+        let at = |read, bytes, indexing| {
+            Some(ImportProgress {
+                read,
+                bytes,
+                indexing,
+            })
+        };
+        assert_eq!(row(None, false).said, "waits");
+        let half = row(at(1_200, 500, false), false);
+        assert_eq!(
+            (half.said.as_str(), half.percent),
+            ("1\u{202f}200 records, 50 %", Some(50))
+        );
+        assert_eq!(row(at(9, 1_000, false), false).percent, Some(99));
+        assert_eq!(row(at(9, 0, true), false).percent, None);
+        assert_eq!(row(at(9, 1_000, false), true).said, "9 records, done");
+    }
+}
