@@ -12,11 +12,24 @@ pub enum Test {
     /// Any of these values. An empty list allows nothing.
     OneOf(Vec<Scalar>),
     Range(Bound<Scalar>, Bound<Scalar>),
+    /// A text that begins so.
+    Prefix(String),
+    /// A text with all these words.
+    Words(String),
 }
 
+/// Whether a text has all the words of another, as a search finds them. This crate has no analysis of words.
+pub type HasWords = fn(text: &str, words: &str) -> bool;
+
 impl Test {
-    pub fn holds(&self, value: &Scalar) -> bool {
+    pub fn holds(&self, value: &Scalar, has_words: HasWords) -> bool {
+        let text = match value {
+            Scalar::Text(text) => Some(text.as_str()),
+            _ => None,
+        };
         match self {
+            Self::Prefix(beginning) => text.is_some_and(|text| text.starts_with(beginning)),
+            Self::Words(words) => text.is_some_and(|text| has_words(text, words)),
             Self::Equals(wanted) => wanted == value,
             Self::OneOf(wanted) => wanted.contains(value),
             Self::Range(low, high) => {

@@ -158,6 +158,13 @@ impl StreamDeclaration {
         self.fields.iter().find(|field| field.name.as_str() == name)
     }
 
+    /// Whether records are grouped by the values of a field, or its values counted.
+    pub fn counts_values_of(&self, field: &FieldName) -> bool {
+        self.query.aggregations.as_ref().is_some_and(|declared| {
+            declared.group_by.contains(field) || declared.count_distinct.contains(field)
+        })
+    }
+
     pub fn view(&self, id: &str) -> Option<&View> {
         self.views.iter().find(|view| view.id.as_str() == id)
     }

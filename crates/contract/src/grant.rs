@@ -11,11 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use thiserror::Error;
 
-use crate::declaration::{PROTOCOL_VERSION, Source, StreamDeclaration, connector_key_of};
+use crate::declaration::{
+    Declaration, PROTOCOL_VERSION, Source, StreamDeclaration, connector_key_of,
+};
 use crate::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, PackageId, StreamName};
 use crate::time::{Instant, TimeRange};
 
-pub use rule::{RowRule, RuleDocument, RuleMistake};
+pub use rule::{RowRule, RuleDocument, RuleMistake, TypedRule, Via};
 
 /// A resolved grant. Reading one from JSON checks every rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,10 +111,14 @@ pub struct GrantedStream {
 
 impl GrantedStream {
     /// The first rule that the declaration does not allow. As long as there is one, nothing of the stream can be read.
-    pub fn broken_rule(&self, declared: &StreamDeclaration) -> Option<(&RowRule, RuleMistake)> {
+    pub fn broken_rule(
+        &self,
+        declaration: &Declaration,
+        declared: &StreamDeclaration,
+    ) -> Option<(&RowRule, RuleMistake)> {
         let rules = self.only.iter().chain(&self.except).flatten();
         rules
-            .map(|rule| (rule, rule.typed(declared)))
+            .map(|rule| (rule, rule.typed(declaration, declared)))
             .find_map(|(rule, typed)| Some((rule, typed.err()?)))
     }
 }
@@ -402,6 +408,12 @@ impl GrantedAuthority {
 
     pub fn package_id(&self) -> Option<&PackageId> {
         self.package_id.as_ref()
+    }
+
+    /// The same authority with other rows.
+    #[must_use]
+    pub fn with_rows(self, rows: Vec<GrantedRow>) -> Self {
+        Self { rows, ..self }
     }
 
     /// Everything that may be read, in the order of the grants.

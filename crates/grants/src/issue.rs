@@ -99,10 +99,11 @@ impl IssuedStream {
     fn now(mut self, store: &dyn Store) -> Self {
         let connection = store.connection(&self.connection_id);
         let declaration = connection.and_then(|one| store.declaration(&one.connector));
-        let declared = declaration.as_ref();
-        let declared = declared.and_then(|one| one.stream(self.stream.as_str()));
         let granted = self.granted();
-        let broken = declared.and_then(|declared| granted.broken_rule(declared));
+        let broken = declaration.as_ref().and_then(|declaration| {
+            let declared = declaration.stream(self.stream.as_str())?;
+            granted.broken_rule(declaration, declared)
+        });
         self.closed = broken.map(|(rule, mistake)| {
             let (field, why) = (rule.field(), mistake.rule);
             format!("its rule on {field} does not fit the declaration any more: {why}")

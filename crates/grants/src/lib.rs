@@ -27,6 +27,8 @@ pub use listing::{
     ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,
 };
 pub use secret::Secret;
-pub use selection::{ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError};
+pub use selection::{
+    ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError, rules_for_details,
+};
 pub use token::{Resolved, Surface, TokenError, TokenKind, authority_of, resolve, resolve_for};
 pub use words::{Harmless, Wording};

@@ -22,6 +22,7 @@ pub use chosen::ChosenStream;
 pub(crate) use chosen::narrow;
 pub use contract::document::{Mistake, Mistakes as SelectionError};
 pub(crate) use details::AI_TRAINING;
+pub use rules::rules_for_details;
 
 /// What `pdpp grant create` takes without a details file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -106,7 +106,10 @@ impl Wording {
 
     fn rule(&self, rule: &RowRule) -> String {
         let rule = rule.document();
-        let field = (self.harmless)(rule.field.as_str());
+        let mut field = (self.harmless)(rule.field.as_str());
+        if let Some(via) = &rule.via {
+            field = format!("the {field} of {}", (self.harmless)(via.as_str()));
+        }
         if let Some(value) = &rule.eq {
             return format!("{field} is {}", self.value(value));
         }
@@ -116,6 +119,12 @@ impl Wording {
             let shown: Vec<&str> = values.iter().take(self.most).map(String::as_str).collect();
             let more = more(left_out, "value").map_or_else(String::new, |more| format!(" {more}"));
             return format!("{field} is one of {}{more}", shown.join(", "));
+        }
+        if let Some(beginning) = &rule.prefix {
+            return format!("{field} begins with {}", self.value(beginning));
+        }
+        if let Some(words) = &rule.word {
+            return format!("{field} has the words {}", self.value(words));
         }
         let words = [
             (RangeOperator::Gte, "at least"),
@@ -312,12 +321,17 @@ mod tests {
                 r#"{"field":"channel","in":["family","a \"b\"","work"]}"#,
                 r#"{"field":"size","gte":"1","lt":"9"}"#,
             ]),
-            except: rules(&[r#"{"field":"sender","eq":"my doctor"}"#]),
+            except: rules(&[
+                r#"{"field":"sender","eq":"my doctor"}"#,
+                r#"{"field":"path","prefix":"/private/"}"#,
+                r#"{"field":"body","word":"salary"}"#,
+                r#"{"via":"channel_id","field":"name","eq":"work"}"#,
+            ]),
             ..stream(None, None)
         };
         assert_eq!(
             row(Wording::whole(str::to_owned), &granted),
-            r#"mail-work messages: id; only where channel is one of "family", "a \"b\"", "work"; only where size is at least "1" and less than "9"; never where sender is "my doctor""#
+            r#"mail-work messages: id; only where channel is one of "family", "a \"b\"", "work"; only where size is at least "1" and less than "9"; never where sender is "my doctor"; never where path begins with "/private/"; never where body has the words "salary"; never where the name of channel_id is "work""#
         );
         let brief = row(Wording::brief(1, str::to_owned), &granted);
         assert!(

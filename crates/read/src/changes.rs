@@ -13,6 +13,7 @@ use contract::query::{ChangesSince, Count, ListOptions};
 use contract::record::Record;
 use contract::seal::CursorError;
 use contract::wire::Nullable;
+use store::StoreError;
 use store::records::{ChangeEntry, ChangesRequest};
 
 use crate::conditions::refused;
@@ -22,6 +23,7 @@ use crate::failure::Result;
 use crate::project::in_envelope;
 use crate::reader::{Answer, Bound, Session};
 use crate::records::{Filling, Plan, page_of};
+use crate::related;
 use crate::visible_history::{Seen, last_change, visible};
 
 /// Part of what a token of the feed is bound to.
@@ -57,6 +59,9 @@ pub(crate) fn start(
         ChangesSince::Bookmark(token) => tokens.open_bookmark(token).map_err(invalid_bookmark)?,
         ChangesSince::Page(token) => return go_on(session, plan, tokens.open_changes(token)?),
     };
+    if since > 0 && related::moved(session, &plan.row, since)? {
+        return Err(StoreError::BookmarkExpired.into());
+    }
     let span = Span {
         since,
         until: None,

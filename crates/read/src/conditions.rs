@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use contract::declaration::{RangeOperator, StreamDeclaration};
+use contract::declaration::{Declaration, RangeOperator, StreamDeclaration};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::{RowRule, RuleMistake};
 use contract::json::{self, JsonKind, RecordBody};
@@ -26,15 +26,26 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// The rules of a grant, unless the declaration does not allow one of them. Their fields need not be visible.
+    /// The rules of a grant, unless the declaration does not allow one of them. Their fields need not be visible. A rule
+    /// on related records must have been resolved before.
     pub(crate) fn from_rules(
+        declaration: &Declaration,
         stream: &StreamDeclaration,
         rules: &[RowRule],
     ) -> Result<Self, RuleMistake> {
         let typed = rules.iter().map(|rule| {
-            let (kind, test) = rule.typed(stream)?;
-            let field = rule.field().clone();
-            Ok((kind, StoreFilter { field, test }))
+            let typed = rule.typed(declaration, stream)?;
+            if typed.via.is_some() {
+                return Err(RuleMistake {
+                    path: "/via".to_owned(),
+                    rule: "is not resolved".to_owned(),
+                });
+            }
+            let filter = StoreFilter {
+                field: typed.field,
+                test: typed.test,
+            };
+            Ok((typed.kind, filter))
         });
         typed.collect::<Result<_, _>>().map(Self)
     }
@@ -107,7 +118,7 @@ impl Conditions {
             raw.filter(|raw| json::kind_of(raw) != JsonKind::Null)
                 .is_some_and(|raw| {
                     let value = Scalar::from_json(*kind, raw);
-                    value.is_none_or(|value| filter.test.holds(&value))
+                    value.is_none_or(|value| filter.test.holds(&value, text::has_words))
                 })
         })
     }
@@ -117,7 +128,7 @@ impl Conditions {
         self.0.iter().all(|(kind, filter)| {
             let raw = body.get(filter.field.as_str());
             let value = raw.and_then(|raw| Scalar::from_json(*kind, raw));
-            value.is_some_and(|value| filter.test.holds(&value))
+            value.is_some_and(|value| filter.test.holds(&value, text::has_words))
         })
     }
 }

@@ -114,6 +114,11 @@ impl<'a> Reach<'a> {
         }
     }
 
+    /// The stream of a row with other limits.
+    pub(crate) fn row_like(&self, row: &Row, granted: &GrantedRow) -> Option<Row> {
+        Row::limited(&row.connection, &row.declaration, granted)
+    }
+
     /// Whether anything of that connection may be read.
     pub(crate) fn reaches_connection(&self, id: &str) -> bool {
         let mut connections = self.store.connections().into_iter();
@@ -242,7 +247,7 @@ impl Row {
                 .map(|constraint| TimeLimit::new(stream, constraint)),
             constraint,
             keys,
-            rules: RowRules::new(stream, granted).ok()?,
+            rules: RowRules::new(declaration, stream, granted).ok()?,
         };
         Some(Self {
             limits: Some(Arc::new(limits)),

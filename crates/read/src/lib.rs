@@ -24,6 +24,7 @@ mod project;
 mod reader;
 mod record;
 mod records;
+mod related;
 mod route;
 mod schema;
 mod search;

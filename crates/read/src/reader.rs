@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contract::aggregate::{AggregateQuery, Aggregation};
 use contract::error::{ErrorCode, ReadError};
-use contract::grant::Authority;
+use contract::grant::{Authority, GrantedRow};
 use contract::page::Page;
 use contract::query::{
     BlobQuery, Filter, RecordQuery, RecordsQuery, StreamQuery, StreamsQuery, WindowQuery,
@@ -27,8 +27,12 @@ use crate::disclosure::{Disclosures, NotNoted, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Result;
 use crate::measure::page_budget;
+use crate::related::{RelatedRule, RelatedRules};
 use crate::work::run_while_awaited;
-use crate::{blob, conditions, record, records, schema, search, streams, window};
+use crate::{blob, conditions, record, records, related, schema, search, streams, window};
+
+/// How often a step is taken while the records that rules look at change.
+const ATTEMPTS: usize = 5;
 
 /// What a reader needs besides data and authority.
 #[derive(Clone)]
@@ -52,6 +56,8 @@ pub struct GrantReader(Arc<Session>);
 pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
     authority: Authority,
+    /// The rules on related records that the authority was resolved from.
+    related: RelatedRules,
     pub(crate) settings: ReaderSettings,
 }
 
@@ -62,6 +68,7 @@ impl GrantReader {
         Self(Arc::new(Session {
             store,
             authority,
+            related: RelatedRules::default(),
             settings,
         }))
     }
@@ -105,7 +112,7 @@ impl Session {
         query: &Q,
         step: fn(&Session, &Q) -> Answer<T>,
     ) -> Result<T, ReadError> {
-        match step(self, query) {
+        match self.take(query, step) {
             Ok((answer, shown)) => {
                 self.note(operation, shown)?;
                 Ok(answer)
@@ -115,6 +122,36 @@ impl Session {
                 Err(failure.into_read_error(operation, is_owner))
             }
         }
+    }
+
+    /// Takes a step, again if the records that rules look at changed meanwhile.
+    fn take<Q, T>(&self, query: &Q, step: fn(&Session, &Q) -> Answer<T>) -> Answer<T> {
+        let resolve = || related::resolved(self.store.as_ref(), &self.authority);
+        let Some(mut resolved) = resolve()? else {
+            return step(self, query);
+        };
+        for _ in 0..ATTEMPTS {
+            let session = Session {
+                store: Arc::clone(&self.store),
+                authority: resolved.authority.clone(),
+                related: resolved.related.clone(),
+                settings: self.settings.clone(),
+            };
+            let taken = step(&session, query);
+            match resolve()? {
+                Some(now) if now != resolved => resolved = now,
+                _ => return taken,
+            }
+        }
+        let message = "the records that the rules of the grant look at are changing now";
+        Err(ReadError::new(ErrorCode::StorageUnavailable, message)
+            .with_hint("ask again")
+            .into())
+    }
+
+    /// A row as it was granted, with its rules on related records, if it has such rules.
+    pub(crate) fn related_of(&self, row: &Row) -> Option<&(GrantedRow, Vec<RelatedRule>)> {
+        self.related.of(row)
     }
 
     fn note(&self, operation: &'static str, shown: Shown) -> Result<(), ReadError> {

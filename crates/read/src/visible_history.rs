@@ -12,6 +12,7 @@ use crate::enforce::Row;
 use crate::failure::{Failure, Result, parse_stored};
 use crate::project::{Shape, admitted};
 use crate::reader::Session;
+use crate::related;
 
 const NEWEST: u64 = i64::MAX.cast_unsigned();
 
@@ -201,7 +202,7 @@ pub(crate) fn changed_since<'r>(
             Some(keys) => key_changed(session, row, keys.iter(), since)?,
             None => stream_changed(session, row, since, &mut looks)?,
         };
-        if changed {
+        if changed || related::moved(session, row, since)? {
             return Ok(true);
         }
     }

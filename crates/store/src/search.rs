@@ -1,5 +1,7 @@
 //! Search and aggregates: questions answered from the derived index, restricted to what the caller may see.
 
+use std::sync::Arc;
+
 pub use contract::aggregate::{Granularity, Metric};
 pub use contract::condition::Test;
 use contract::id::FieldName;
@@ -276,6 +278,8 @@ pub trait Search {
     fn select(&self, scope: &Scope, request: &PageRequest) -> Result<StoredPage>;
     /// How many records pass, and so many of those emitted latest. Sees every acknowledged write.
     fn extent(&self, scope: &Scope, latest: usize) -> Result<Extent>;
+    /// The keys of all records that pass the rules of a scope that has nothing else. Sees every acknowledged write.
+    fn passing_keys(&self, scope: &Scope) -> Result<Arc<Vec<RecordKey>>>;
     fn index_status(&self) -> Result<IndexStatus>;
     /// Brings the index up to date and onto disk.
     fn settle_index(&self) -> Result<()>;

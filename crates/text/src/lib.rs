@@ -1,6 +1,6 @@
 //! How words are found. One analysis serves the index, the queries and the excerpts, so that whatever the index matches can also be
 //! shown: [`Tokens`] (or [`analyze`]) cuts and folds text, [`Expression`] reads what a person typed, [`occurrences`] says which
-//! clauses a field proves, [`excerpts`] cuts the evidence out of it and [`marked`] writes the highlighted form.
+//! clauses a field proves, [`has_words`] whether it has given words, [`excerpts`] cuts the evidence out of it and [`marked`] writes the highlighted form.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -8,6 +8,7 @@ mod classes;
 mod excerpts;
 mod fold;
 mod function_words;
+mod has_words;
 mod marks;
 mod matcher;
 mod query;
@@ -17,6 +18,7 @@ mod windows;
 
 pub use excerpts::{Excerpt, ExcerptLimits, excerpts};
 pub use function_words::is_function_word;
+pub use has_words::{has_words, terms_of};
 pub use marks::{Span, marked};
 pub use matcher::{FieldMatch, Seen, occurrences};
 pub use query::{Clause, Expression, Form, FormKind, MAX_CLAUSES, MAX_PHRASE_TERMS};

@@ -11,24 +11,35 @@ use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::condition::Test;
-use crate::declaration::{RangeOperator, StreamDeclaration};
-use crate::id::FieldName;
+use crate::declaration::{Declaration, Pointing, RangeOperator, StreamDeclaration};
+use crate::id::{FieldName, StreamName};
 use crate::scalar::{FieldKind, Scalar};
 
-/// A condition on one declared field. The field need not be granted. Null and absent values never meet it.
+/// The longest beginning that a rule may compare with, in bytes.
+const MAX_PREFIX_BYTES: usize = 1024;
+
+/// A condition on one declared field, of the record or of the record that a foreign key of it names. The field need not be
+/// granted. Null and absent values never meet it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RuleDocument", into = "RuleDocument")]
 pub struct RowRule(RuleDocument);
 
-/// A rule as written, unchecked: one of `eq`, `in`, or one or two bounds. [`RowRule::try_from`] is the way to a rule.
+/// A rule as written, unchecked: one of `eq`, `in`, `prefix`, `word`, or one or two bounds. [`RowRule::try_from`] is the
+/// way to a rule.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleDocument {
     pub field: FieldName,
+    /// The foreign key of the stream that names the record with the field; the field is the stream's own where absent.
+    pub via: Option<FieldName>,
     pub eq: Option<String>,
     #[serde(rename = "in")]
     pub one_of: Option<Vec<String>>,
+    /// How the text begins, to the letter.
+    pub prefix: Option<String>,
+    /// Words that all stand in the text, as a search finds them.
+    pub word: Option<String>,
     pub gte: Option<String>,
     pub gt: Option<String>,
     pub lte: Option<String>,
@@ -57,8 +68,11 @@ impl RuleDocument {
     pub fn new(field: FieldName) -> Self {
         Self {
             field,
+            via: None,
             eq: None,
             one_of: None,
+            prefix: None,
+            word: None,
             gte: None,
             gt: None,
             lte: None,
@@ -92,11 +106,18 @@ impl TryFrom<RuleDocument> for RowRule {
         let bounded = RangeOperator::ALL
             .iter()
             .any(|operator| document.bound(*operator).is_some());
-        let tests = [document.eq.is_some(), document.one_of.is_some(), bounded];
+        let tests = [
+            document.eq.is_some(),
+            document.one_of.is_some(),
+            document.prefix.is_some(),
+            document.word.is_some(),
+            bounded,
+        ];
         if tests.iter().filter(|given| **given).count() != 1 {
-            let rule = "a rule needs exactly one of eq, in, or bounds (gte or gt, lte or lt)";
+            let rule = "a rule needs exactly one of eq, in, prefix, word, or bounds (gte or gt, lte or lt)";
             return Err(RuleMistake::new("", rule));
         }
+        check_texts(&document)?;
         for (one, other) in [("gte", "gt"), ("lte", "lt")] {
             let given = |name| RangeOperator::parse(name).and_then(|name| document.bound(name));
             if given(one).is_some() && given(other).is_some() {
@@ -119,6 +140,20 @@ impl TryFrom<RuleDocument> for RowRule {
     }
 }
 
+/// A beginning or word that every text or none would have is a mistake.
+fn check_texts(document: &RuleDocument) -> Result<(), RuleMistake> {
+    let beginning = document.prefix.as_deref();
+    if beginning.is_some_and(|text| text.is_empty() || text.len() > MAX_PREFIX_BYTES) {
+        let rule = format!("takes 1 to {MAX_PREFIX_BYTES} bytes");
+        return Err(RuleMistake::new("/prefix", rule));
+    }
+    let words = document.word.as_deref();
+    if words.is_some_and(|words| !words.contains(char::is_alphanumeric)) {
+        return Err(RuleMistake::new("/word", "has no letter and no digit"));
+    }
+    Ok(())
+}
+
 impl From<RowRule> for RuleDocument {
     fn from(rule: RowRule) -> Self {
         rule.0
@@ -134,8 +169,38 @@ impl RowRule {
         &self.0.field
     }
 
-    /// The kind of the field and the test of its value, or why the declaration does not allow the rule.
-    pub fn typed(&self, stream: &StreamDeclaration) -> Result<(FieldKind, Test), RuleMistake> {
+    /// The same rule on the field of the record that a foreign key names.
+    #[must_use]
+    pub fn through(mut self, foreign_key: FieldName, field: FieldName) -> Self {
+        self.0.via = Some(foreign_key);
+        self.0.field = field;
+        self
+    }
+
+    /// The rule on the records of a stream, typed, or why the declaration does not allow it.
+    pub fn typed(
+        &self,
+        declaration: &Declaration,
+        stream: &StreamDeclaration,
+    ) -> Result<TypedRule, RuleMistake> {
+        let via = self.0.via.as_ref();
+        let via = via.map(|key| Via::new(declaration, stream, key)).transpose()?;
+        let holder = match &via {
+            None => stream,
+            Some(via) => declaration.stream(via.stream.as_str()).ok_or_else(|| {
+                RuleMistake::new("/via", format!("there is no stream {:?}", via.stream.as_str()))
+            })?,
+        };
+        let (kind, test) = self.test_of(holder)?;
+        Ok(TypedRule {
+            via,
+            kind,
+            field: self.0.field.clone(),
+            test,
+        })
+    }
+
+    fn test_of(&self, stream: &StreamDeclaration) -> Result<(FieldKind, Test), RuleMistake> {
         let name = &self.0.field;
         let Some(field) = stream.field(name.as_str()) else {
             let rule = format!(
@@ -159,34 +224,124 @@ impl RowRule {
             let texts = texts.iter().enumerate();
             let values = texts.map(|(at, text)| operand(format!("/in/{at}"), text));
             Test::OneOf(values.collect::<Result<_, _>>()?)
-        } else {
-            let bound = |operator: RangeOperator| {
-                let Some(text) = self.0.bound(operator) else {
-                    return Ok(None);
-                };
-                let path = format!("/{operator}");
-                let declared = stream.query.range_filters.get(name);
-                if !declared.is_some_and(|declared| declared.contains(&operator)) {
-                    let rule = format!(
-                        "the range operator '{operator}' is not declared for {:?}",
-                        name.as_str()
-                    );
-                    return Err(RuleMistake::new(path, rule));
-                }
-                operand(path, text).map(Some)
-            };
-            let either = |included: Option<Scalar>, excluded: Option<Scalar>| match included {
-                Some(value) => Bound::Included(value),
-                None => excluded.map_or(Bound::Unbounded, Bound::Excluded),
-            };
-            let low = either(bound(RangeOperator::Gte)?, bound(RangeOperator::Gt)?);
-            let high = either(bound(RangeOperator::Lte)?, bound(RangeOperator::Lt)?);
-            if is_empty(&low, &high) {
-                return Err(RuleMistake::new("", "no value lies between the bounds"));
+        } else if let Some(text) = &self.0.prefix {
+            if field.kind != FieldKind::Text || !stream.counts_values_of(name) {
+                let rule = format!(
+                    "the beginning of {:?} cannot be compared: it is not a text that is declared for group_by or count_distinct",
+                    name.as_str()
+                );
+                return Err(RuleMistake::new("/prefix", rule));
             }
-            Test::Range(low, high)
+            Test::Prefix(text.clone())
+        } else if let Some(text) = &self.0.word {
+            if !stream.query.lexical_fields.contains(name) {
+                let rule = format!(
+                    "the words of {:?} are not declared for search (lexical_fields)",
+                    name.as_str()
+                );
+                return Err(RuleMistake::new("/word", rule));
+            }
+            Test::Words(text.clone())
+        } else {
+            self.range_of(stream, &operand)?
         };
         Ok((field.kind, test))
+    }
+
+    fn range_of(
+        &self,
+        stream: &StreamDeclaration,
+        operand: &dyn Fn(String, &str) -> Result<Scalar, RuleMistake>,
+    ) -> Result<Test, RuleMistake> {
+        let name = &self.0.field;
+        let bound = |operator: RangeOperator| {
+            let Some(text) = self.0.bound(operator) else {
+                return Ok(None);
+            };
+            let path = format!("/{operator}");
+            let declared = stream.query.range_filters.get(name);
+            if !declared.is_some_and(|declared| declared.contains(&operator)) {
+                let rule = format!(
+                    "the range operator '{operator}' is not declared for {:?}",
+                    name.as_str()
+                );
+                return Err(RuleMistake::new(path, rule));
+            }
+            operand(path, text).map(Some)
+        };
+        let either = |included: Option<Scalar>, excluded: Option<Scalar>| match included {
+            Some(value) => Bound::Included(value),
+            None => excluded.map_or(Bound::Unbounded, Bound::Excluded),
+        };
+        let low = either(bound(RangeOperator::Gte)?, bound(RangeOperator::Gt)?);
+        let high = either(bound(RangeOperator::Lte)?, bound(RangeOperator::Lt)?);
+        if is_empty(&low, &high) {
+            return Err(RuleMistake::new("", "no value lies between the bounds"));
+        }
+        Ok(Test::Range(low, high))
+    }
+}
+
+/// A rule that the declaration allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TypedRule {
+    pub via: Option<Via>,
+    /// The kind of the field, and the test of its value.
+    pub kind: FieldKind,
+    pub field: FieldName,
+    pub test: Test,
+}
+
+/// The way from a record to the one that its foreign key names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Via {
+    pub foreign_key: FieldName,
+    pub kind: FieldKind,
+    /// The stream of the named record, in the same connection.
+    pub stream: StreamName,
+}
+
+impl Via {
+    /// The stream that a field of another points at, as one of the two declares it.
+    fn new(
+        declaration: &Declaration,
+        stream: &StreamDeclaration,
+        key: &FieldName,
+    ) -> Result<Self, RuleMistake> {
+        let refused = |rule: String| Err(RuleMistake::new("/via", rule));
+        let own = stream.relationships.iter();
+        let own = own.filter(|one| one.pointing == Pointing::There && one.foreign_key == *key);
+        let mut targets: Vec<&StreamName> = own.map(|one| &one.stream).collect();
+        for other in &declaration.streams {
+            let mut theirs = other.relationships.iter();
+            if theirs.any(|one| {
+                one.pointing == Pointing::Here && one.stream == stream.name && one.foreign_key == *key
+            }) {
+                targets.push(&other.name);
+            }
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        let name = key.as_str();
+        let target = match targets.as_slice() {
+            [target] => declaration.stream(target.as_str()),
+            [] => return refused(format!("no relationship is declared by the field {name:?}")),
+            _ => return refused(format!("{name:?} names records of more than one stream")),
+        };
+        let (Some(target), Some(field)) = (target, stream.field(name)) else {
+            return refused(format!("stream {:?} has no field {name:?}", stream.name.as_str()));
+        };
+        if target.primary_key.len() != 1 {
+            return refused(format!(
+                "records of {:?} have a key of several fields",
+                target.name.as_str()
+            ));
+        }
+        Ok(Self {
+            foreign_key: key.clone(),
+            kind: field.kind,
+            stream: target.name.clone(),
+        })
     }
 }
 

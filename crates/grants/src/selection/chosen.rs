@@ -1,6 +1,6 @@
 //! The owner's choice: streams of connections, narrowed in fields and time, by itself or within a request.
 
-use contract::declaration::{Declaration, StreamDeclaration};
+use contract::declaration::Declaration;
 use contract::grant::{AccessMode, GrantedStream, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 
 use super::flags::PURPOSE;
-use super::resolve::{granted, stream_named, time_request};
+use super::resolve::{DeclaredStream, granted, stream_named, time_request};
 use super::{
     Draft, FieldsRequest, Mistakes, Named, RuleRequest, SelectionError, StreamRequest, TimeRequest,
     known,
@@ -105,7 +105,7 @@ pub(super) fn resolve(
             part: part(
                 choice,
                 &path,
-                stream.fields.iter().map(|field| field.name.as_str()),
+                stream.stream.fields.iter().map(|field| field.name.as_str()),
             ),
             time: choice.time(&path, &mut mistakes),
             only: rules(&choice.only, &path, "where"),
@@ -143,7 +143,7 @@ fn rules(chosen: &[RowRule], path: &str, member: &str) -> Option<Vec<RuleRequest
 /// Adds the chosen rules to those that were asked for.
 fn add_rules(
     stream: &mut GrantedStream,
-    declared: Option<&StreamDeclaration>,
+    declared: Option<DeclaredStream<'_>>,
     path: &str,
     choice: &ChosenStream,
     mistakes: &mut Mistakes,
@@ -239,8 +239,8 @@ pub(crate) fn narrow(
                     instance_ids: vec![connection.clone()],
                     ..stream.clone()
                 };
-                let declared =
-                    declaration.and_then(|declaration| declaration.stream(stream.name.as_str()));
+                let declared = declaration
+                    .and_then(|one| DeclaredStream::named(one, stream.name.as_str()));
                 part.streams
                     .extend(less(alone, declared, at, choice, &mut mistakes));
             }
@@ -298,7 +298,7 @@ fn join(parts: &mut Vec<Draft>, part: Draft) {
 
 fn less(
     mut stream: GrantedStream,
-    declared: Option<&StreamDeclaration>,
+    declared: Option<DeclaredStream<'_>>,
     at: usize,
     choice: &ChosenStream,
     mistakes: &mut Mistakes,
@@ -317,7 +317,7 @@ fn less(
             .fields
             .retain(|known| fields.iter().any(|field| field == known.as_str()));
         if stream.fields.len() < before
-            && !declared.is_some_and(|declared| declared.selection.fields)
+            && !declared.is_some_and(|declared| declared.stream.selection.fields)
         {
             mistakes.add(path, "this stream is granted whole or not at all: its declaration does not allow single fields");
         }
@@ -325,7 +325,7 @@ fn less(
     let path = format!("/{at}");
     add_rules(&mut stream, declared, &path, choice, mistakes);
     if let Some(time) = choice.time(&path, mistakes) {
-        let field = declared.and_then(|declared| declared.consent_time_field.clone());
+        let field = declared.and_then(|declared| declared.stream.consent_time_field.clone());
         let asked = match (stream.time_constraint.take(), field) {
             (Some(asked), _) => asked,
             (None, Some(field)) => TimeConstraint {

@@ -9,7 +9,7 @@ use contract::id::ConnectionId;
 use store::Store;
 use store::catalog::Connection;
 
-use super::resolve::{granted, time_request};
+use super::resolve::{DeclaredStream, granted, time_request};
 use super::{
     Draft, FieldsRequest, Flags, Mistakes, Named, SelectionError, StreamRequest, TimeRequest,
     known, rules,
@@ -163,7 +163,11 @@ fn draft(
             except: except.clone(),
             connections: None,
         };
-        streams.extend(granted(&request, stream, connections.to_vec(), mistakes));
+        let declared = DeclaredStream {
+            declaration,
+            stream,
+        };
+        streams.extend(granted(&request, declared, connections.to_vec(), mistakes));
     }
     if !any {
         let ids: Vec<&str> = connections.iter().map(ConnectionId::as_str).collect();

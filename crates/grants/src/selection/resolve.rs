@@ -44,14 +44,32 @@ pub(super) fn time_request(
     })
 }
 
+/// A stream and the declaration that it is part of.
+#[derive(Clone, Copy)]
+pub(super) struct DeclaredStream<'d> {
+    pub(super) declaration: &'d Declaration,
+    pub(super) stream: &'d StreamDeclaration,
+}
+
+impl<'d> DeclaredStream<'d> {
+    pub(super) fn named(declaration: &'d Declaration, name: &str) -> Option<Self> {
+        let stream = declaration.stream(name)?;
+        Some(Self {
+            declaration,
+            stream,
+        })
+    }
+}
+
 /// The stream as it will be granted on these connections; `None` if none of its fields can be granted, or not within the
 /// requested bounds. A field that does not exist is a mistake and only narrows.
 pub(super) fn granted(
     request: &StreamRequest,
-    stream: &StreamDeclaration,
+    declared: DeclaredStream<'_>,
     connections: Vec<ConnectionId>,
     mistakes: &mut Mistakes,
 ) -> Option<GrantedStream> {
+    let stream = declared.stream;
     let fields = fields(request, stream, mistakes);
     let before = mistakes.0.len();
     let time_constraint = request
@@ -64,7 +82,7 @@ pub(super) fn granted(
         .map(|keys| canonical_keys(&request.path, keys, stream, mistakes));
     let rules = |asked: &Option<Vec<RuleRequest>>, mistakes: &mut Mistakes| {
         let asked = asked.as_ref()?;
-        Some(rules::checked(asked, stream, mistakes))
+        Some(rules::checked(asked, declared, mistakes))
     };
     let only = rules(&request.only, mistakes);
     let except = rules(&request.except, mistakes);
@@ -84,8 +102,8 @@ pub(super) fn stream_named<'a>(
     name: &Named,
     declaration: &'a Declaration,
     mistakes: &mut Mistakes,
-) -> Option<&'a StreamDeclaration> {
-    let found = declaration.stream(&name.text);
+) -> Option<DeclaredStream<'a>> {
+    let found = DeclaredStream::named(declaration, &name.text);
     if found.is_none() {
         let names = declaration
             .streams

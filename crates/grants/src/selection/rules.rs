@@ -1,6 +1,6 @@
 //! Rules on records in a request: read from authorization details or flags, checked against a stream.
 
-use contract::declaration::{RangeOperator, StreamDeclaration};
+use contract::declaration::RangeOperator;
 use contract::document::{Mistakes, Node, Object};
 use contract::grant::{RowRule, RuleDocument};
 use contract::id::FieldName;
@@ -8,7 +8,8 @@ use contract::json::{self, JsonKind};
 use contract::query::split_condition;
 
 use super::document::{elements, text};
-use super::{Named, RuleRequest};
+use super::resolve::DeclaredStream;
+use super::{Named, RuleRequest, SelectionError};
 
 /// The rules of a member `where` or `except`; `None` with mistakes where one of them cannot be read.
 pub(super) fn read(node: &Node, mistakes: &mut Mistakes) -> Option<Vec<RuleRequest>> {
@@ -28,6 +29,13 @@ fn read_rule(node: &Node, mistakes: &mut Mistakes) -> Option<RuleRequest> {
         let values = values.iter().map(|value| operand(value, mistakes));
         values.collect::<Option<Vec<String>>>().unwrap_or_default()
     });
+    let mut given = |members: &mut Object, name| {
+        let node: Node = members.optional(name)?;
+        text(&node, mistakes)
+    };
+    let via = given(&mut members, "via");
+    let prefix = given(&mut members, "prefix").map(|named| named.text);
+    let word = given(&mut members, "word").map(|named| named.text);
     let mut bound = |members: &mut Object, name| {
         let node: Node = members.optional(name)?;
         operand(&node, mistakes)
@@ -36,12 +44,16 @@ fn read_rule(node: &Node, mistakes: &mut Mistakes) -> Option<RuleRequest> {
         RangeOperator::ALL.map(|operator| (operator, bound(&mut members, operator.as_str())));
     members.finish(mistakes);
     let field = parsed_field(field?, mistakes)?;
+    let via = via.and_then(|via| parsed_field(via, mistakes));
     if mistakes.0.len() > found {
         return None;
     }
     let mut document = RuleDocument {
+        via,
         eq,
         one_of,
+        prefix,
+        word,
         ..RuleDocument::new(field)
     };
     for (operator, value) in bounds {
@@ -99,11 +111,29 @@ pub(super) fn from_flags(
     for text in texts {
         let Some((field, operator, value)) = split_condition(text) else {
             let rule = format!(
-                "{text:?} is not a condition; write 'field=value', or 'field>=value' with >=, >, <= or <"
+                "{text:?} is not a condition; write 'field=value', 'field^=beginning', 'field~=word', or 'field>=value' with >=, >, <= or <"
             );
             mistakes.add(flag, rule);
             continue;
         };
+        if let (Some((field, sign)), None) = (split_sign(field), operator) {
+            let named = Named {
+                path: flag.to_owned(),
+                text: field.to_owned(),
+            };
+            let value = Some(value.to_owned());
+            documents.extend(parsed_field(named, mistakes).map(|field| match sign {
+                TextSign::Prefix => RuleDocument {
+                    prefix: value,
+                    ..RuleDocument::new(field)
+                },
+                TextSign::Word => RuleDocument {
+                    word: value,
+                    ..RuleDocument::new(field)
+                },
+            }));
+            continue;
+        }
         let named = Named {
             path: flag.to_owned(),
             text: field.to_owned(),
@@ -112,7 +142,8 @@ pub(super) fn from_flags(
             continue;
         };
         let same = |known: &RuleDocument| {
-            known.field == field && known.one_of.is_some() == operator.is_none()
+            let is_text = known.prefix.is_some() || known.word.is_some();
+            known.field == field && !is_text && known.one_of.is_some() == operator.is_none()
         };
         let mut document = match documents.iter().position(same) {
             Some(at) => documents.remove(at),
@@ -144,6 +175,17 @@ pub(super) fn from_flags(
     (!texts.is_empty()).then_some(rules)
 }
 
+enum TextSign {
+    Prefix,
+    Word,
+}
+
+/// The field of `field^=` or `field~=`.
+fn split_sign(field: &str) -> Option<(&str, TextSign)> {
+    let prefix = field.strip_suffix('^').map(|field| (field, TextSign::Prefix));
+    prefix.or_else(|| field.strip_suffix('~').map(|field| (field, TextSign::Word)))
+}
+
 /// A list of one value is that value.
 fn alone(mut document: RuleDocument) -> RuleDocument {
     if let Some([value]) = document.one_of.as_deref() {
@@ -156,19 +198,43 @@ fn alone(mut document: RuleDocument) -> RuleDocument {
 /// The rules as they are granted. Each must fit the declaration of the stream.
 pub(super) fn checked(
     asked: &[RuleRequest],
-    stream: &StreamDeclaration,
+    declared: DeclaredStream<'_>,
     mistakes: &mut Mistakes,
 ) -> Vec<RowRule> {
+    let mut rules = Vec::new();
     for RuleRequest { path, rule } in asked {
-        if let Err(mistake) = rule.typed(stream) {
-            // A flag has no members.
-            let within = if path.starts_with('/') {
-                mistake.path.as_str()
-            } else {
-                ""
-            };
+        // A flag has no members.
+        let is_flag = !path.starts_with('/');
+        let is_own = declared.stream.field(rule.field().as_str()).is_some();
+        let rule = if is_flag && !is_own {
+            through_dot(rule.clone())
+        } else {
+            rule.clone()
+        };
+        if let Err(mistake) = rule.typed(declared.declaration, declared.stream) {
+            let within = if is_flag { "" } else { mistake.path.as_str() };
             mistakes.add(format!("{path}{within}"), mistake.rule);
         }
+        rules.push(rule);
     }
-    asked.iter().map(|one| one.rule.clone()).collect()
+    rules
+}
+
+/// A flag names the field of a related record behind its foreign key and a dot.
+fn through_dot(rule: RowRule) -> RowRule {
+    let parts = rule.field().as_str().split_once('.');
+    let parts =
+        parts.map(|(key, field)| (FieldName::parse(key.to_owned()), FieldName::parse(field.to_owned())));
+    match parts {
+        Some((Ok(key), Ok(field))) => rule.through(key, field),
+        _ => rule,
+    }
+}
+
+/// The rules of a flag, for a server whose declarations are not known here: a dot always leads to a related record.
+pub fn rules_for_details(flag: &str, texts: &[String]) -> Result<Vec<RowRule>, SelectionError> {
+    let mut mistakes = Mistakes::default();
+    let asked = from_flags(flag, texts, &mut mistakes).unwrap_or_default();
+    let rules = asked.into_iter().map(|one| through_dot(one.rule));
+    mistakes.unless_any(rules.collect())
 }

@@ -161,10 +161,15 @@ const WRONG_DETAILS: &str = r#"
 /client_claims | {"promises":[]} | /0/client_claims/promises: unknown member
 /selection_preset | "headers" | /0: gives both streams and selection_preset
 /streams/0/where | [] | /0/streams/0/where: is empty
-/streams/0/where | [{"field":"subject"}] | /0/streams/0/where/0: a rule needs exactly one of eq, in, or bounds
+/streams/0/where | [{"field":"subject"}] | /0/streams/0/where/0: a rule needs exactly one of eq, in, prefix, word, or bounds
 /streams/0/where | [{"field":"subject","like":"a"}] | /0/streams/0/where/0/like: unknown member
 /streams/0/where | [{"field":"subject","in":[]}] | /0/streams/0/where/0/in: is empty, and an empty list allows nothing
 /streams/0/where | [{"field":"subject","eq":["a"]}] | /0/streams/0/where/0/eq: must be a string, a number, true or false
+/streams/0/where | [{"field":"subject","prefix":""}] | /0/streams/0/where/0/prefix: must be a non-empty string
+/streams/0/where | [{"field":"subject","prefix":"a"}] | /0/streams/0/where/0/prefix: the beginning of "subject" cannot be compared
+/streams/0/where | [{"field":"subject","word":"?!"}] | /0/streams/0/where/0/word: has no letter and no digit
+/streams/0/where | [{"field":"sent_at","word":"a"}] | /0/streams/0/where/0/word: the words of "sent_at" are not declared for search
+/streams/0/where | [{"field":"subject","via":"id","eq":"a"}] | /0/streams/0/where/0/via: no relationship is declared by the field "id"
 /streams/0/where | [{"field":"subject","gte":"a"}] | /0/streams/0/where/0/gte: the range operator 'gte' is not declared
 /streams/0/except | [{"field":"nope","eq":"a"}] | /0/streams/0/except/0/field: stream "messages" has no field "nope"
 /streams/0/except | [{"field":"sent_at","in":["2026-01-01","soon"]}] | /0/streams/0/except/0/in/1: expected a date

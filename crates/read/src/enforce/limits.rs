@@ -1,6 +1,6 @@
 //! What a granted row demands of records besides their keys: a time and rules, typed once against the declaration.
 
-use contract::declaration::StreamDeclaration;
+use contract::declaration::{Declaration, StreamDeclaration};
 use contract::grant::{GrantedRow, RuleMistake, TimeConstraint};
 use contract::id::FieldName;
 use contract::json::RecordBody;
@@ -51,10 +51,15 @@ pub(super) struct RowRules {
 }
 
 impl RowRules {
-    pub(super) fn new(stream: &StreamDeclaration, row: &GrantedRow) -> Result<Self, RuleMistake> {
+    pub(super) fn new(
+        declaration: &Declaration,
+        stream: &StreamDeclaration,
+        row: &GrantedRow,
+    ) -> Result<Self, RuleMistake> {
+        let conditions = |rules| Conditions::from_rules(declaration, stream, rules);
         Ok(Self {
-            only: Conditions::from_rules(stream, &row.only)?,
-            except: Conditions::from_rules(stream, &row.except)?,
+            only: conditions(&row.only)?,
+            except: conditions(&row.except)?,
         })
     }
 

@@ -15,8 +15,12 @@ fn under(world: &World, rules: &Value) -> Reader {
 
 fn filled() -> World {
     let world = World::mail();
-    for (id, from, size) in [("a", "ada", 1), ("b", "bob", 5), ("c", "cleo", 9)] {
-        world.message(&json!({"id": id, "body": "tea", "from_email": from, "size_bytes": size}));
+    for (id, from, size, subject) in [
+        ("a", "ada", 1, "Tea"),
+        ("b", "bob", 5, "The Café"),
+        ("c", "cleo", 9, "Café, milk"),
+    ] {
+        world.message(&json!({"id": id, "body": "tea", "from_email": from, "size_bytes": size, "subject": subject}));
     }
     world.message(&json!({"id": "d", "body": "tea", "from_email": null}));
     world
@@ -35,6 +39,14 @@ const RULES: &str = r#"
 {"except":[{"field":"size_bytes","gte":"2","lte":"5"}]} | a c d
 {"where":[{"field":"from_email","eq":"ada"}],"except":[{"field":"from_email","in":["ada"]}]} |
 {"where":[{"field":"from_email","in":["ada","bob"]}],"except":[{"field":"size_bytes","lte":"1"}]} | b
+{"where":[{"field":"from_email","prefix":"c"}]} | c
+{"where":[{"field":"from_email","prefix":"d"}]} |
+{"except":[{"field":"from_email","prefix":"b"}]} | a c d
+{"where":[{"field":"subject","word":"CAFE"}]} | b c
+{"where":[{"field":"subject","word":"milk cafe"}]} | c
+{"where":[{"field":"subject","word":"caf"}]} |
+{"except":[{"field":"subject","word":"café"}]} | a d
+{"except":[{"field":"subject","word":"nowhere"}]} | a b c d
 "#;
 
 // GM-01: every surface shows the records that meet every rule and no exception, whatever fields are granted.
@@ -124,4 +136,115 @@ fn a_rule_that_the_declaration_does_not_allow_closes_the_stream() {
         ErrorCode::GrantStreamNotAllowed
     );
     assert_eq!(ids(&other.records(every()).unwrap()).len(), 3);
+}
+
+fn parts_of_letters(world: &World, rules: &Value) -> Reader {
+    let mut stream = json!({"name": "attachments", "fields": ["id", "name"]});
+    let members = stream.as_object_mut().unwrap();
+    members.extend(rules.as_object().unwrap().clone());
+    world.mail_client(json!([stream]))
+}
+
+fn feed_since(mark: Option<&str>) -> contract::query::RecordsQuery {
+    let mut feed = list("attachments", contract::query::ListOptions::default());
+    feed.reading = Reading::Changes(match mark {
+        None => ChangesSince::Beginning,
+        Some(mark) => ChangesSince::Bookmark(mark.to_owned()),
+    });
+    feed
+}
+
+fn mark_of(reader: &Reader) -> String {
+    let page = reader.records(feed_since(None)).unwrap();
+    page["next_changes_since"].as_str().unwrap().to_owned()
+}
+
+// GM-04: a rule on the record that a foreign key names follows that record, though the stream itself does not change.
+#[test]
+fn a_rule_on_related_records_follows_them() {
+    let world = filled();
+    for (id, letter) in [("x", "a"), ("y", "b"), ("z", "none")] {
+        world.attachment(&json!({"id": id, "message_id": letter, "name": "tea"}));
+    }
+    let only = json!({"where": [{"via": "message_id", "field": "from_email", "eq": "ada"}]});
+    let except = json!({"except": [{"via": "message_id", "field": "from_email", "prefix": "a"}]});
+    let (only, except) = (parts_of_letters(&world, &only), parts_of_letters(&world, &except));
+    let seen = |reader: &Reader| {
+        let mut found = ids(&reader.records(list("attachments", contract::query::ListOptions::default())).unwrap());
+        let hits = reader.search(words("tea")).unwrap();
+        assert_eq!(hits["data"].as_array().unwrap().len(), found.len());
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(seen(&only), ["x"]);
+    assert_eq!(seen(&except), ["y", "z"]);
+    let marks = (mark_of(&only), mark_of(&except));
+    // What is hidden changes, and nothing of it shows.
+    world.message(&json!({"id": "e", "body": "tea", "from_email": "eve"}));
+    world.attachment(&json!({"id": "w", "message_id": "e", "name": "tea"}));
+    world.message(&json!({"id": "e", "body": "tea", "from_email": "ada"}));
+    world.delete("work", "attachments", "w");
+    world.message(&json!({"id": "f", "body": "tea", "from_email": "ada"}));
+    let page = only.records(feed_since(Some(&marks.0))).unwrap();
+    assert_eq!(ids(&page), Vec::<String>::new());
+    // The letter of one moves: the part that was seen is not any more, so what a client keeps of it must be read anew.
+    world.message(&json!({"id": "a", "body": "tea", "from_email": "bob"}));
+    assert_eq!(seen(&only), Vec::<String>::new());
+    assert_eq!(seen(&except), ["x", "y", "z"]);
+    for (reader, mark) in [(&only, &marks.0), (&except, &marks.1)] {
+        let refused = reader.records(feed_since(Some(mark)));
+        assert_eq!(code(refused), ErrorCode::CursorExpired);
+    }
+    assert_eq!(ids(&except.records(feed_since(None)).unwrap()).len(), 3);
+}
+
+// GM-03: a rule through a relationship that is not declared any more closes the stream.
+#[test]
+fn a_rule_through_a_removed_relationship_closes_the_stream() {
+    let world = filled();
+    world.attachment(&json!({"id": "x", "message_id": "a", "name": "tea"}));
+    let except = json!({"except": [{"via": "message_id", "field": "from_email", "eq": "nobody"}]});
+    let reader = parts_of_letters(&world, &except);
+    let all = || reader.records(list("attachments", contract::query::ListOptions::default()));
+    assert_eq!(ids(&all().unwrap()), ["x"]);
+    let mut declared: Value = serde_json::from_str(include_str!("mail.json")).unwrap();
+    declared["declaration_version"] = json!("without attachments of letters");
+    declared["streams"][0]["relationships"].as_array_mut().unwrap().remove(0);
+    declared["streams"][0]["query"]["expand"].as_array_mut().unwrap().remove(0);
+    let declared = contract::declaration::Declaration::parse(&declared.to_string()).unwrap();
+    world.store.declare(&declared).unwrap();
+    assert_eq!(code(all()), ErrorCode::GrantStreamNotAllowed);
+}
+
+// GM-04: a record that is written after its related record left the rule is never shown.
+#[test]
+fn what_is_written_after_a_related_record_left_is_never_shown() {
+    let world = World::mail();
+    let only = json!({"where": [{"via": "message_id", "field": "from_email", "eq": "ada"}]});
+    let reader = parts_of_letters(&world, &only);
+    let write = |at: usize| {
+        let inside = at.is_multiple_of(2);
+        let from = if inside { "ada" } else { "eve" };
+        if inside {
+            world.attachment(&json!({"id": "x", "message_id": "a", "name": "tea inside"}));
+        }
+        world.message(&json!({"id": "a", "body": "tea", "from_email": from}));
+        if !inside {
+            world.attachment(&json!({"id": "x", "message_id": "a", "name": "tea outside"}));
+        }
+    };
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..100).for_each(write);
+            done.store(true, std::sync::atomic::Ordering::Release);
+        });
+        while !done.load(std::sync::atomic::Ordering::Acquire) {
+            let search = reader.search(words("tea"));
+            let list = reader.records(crate::fixture::limited("attachments", 3));
+            for answer in [search, list].into_iter().flatten() {
+                assert!(!answer.to_string().contains("outside"));
+            }
+        }
+    });
 }

@@ -88,6 +88,7 @@ impl Search for Shut {
         aggregate(&AggregateRequest) -> Result<AggregateAnswer>;
         select(&Scope, &PageRequest) -> Result<StoredPage>;
         extent(&Scope, usize) -> Result<Extent>;
+        passing_keys(&Scope) -> Result<Arc<Vec<RecordKey>>>;
         index_status() -> Result<IndexStatus>;
         settle_index() -> Result<()>;
         tend_index() -> Result<()>;

@@ -2,8 +2,9 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use tantivy::columnar::Column;
-use tantivy::{DocId, SegmentReader};
+use tantivy::columnar::{Column, Dictionary, TermOrdHit};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{BitSet, DocId, DocSet, SegmentReader, TERMINATED, Term};
 
 use super::index::{ColumnValue, Segment};
 use super::restrict::Rows;
@@ -14,6 +15,10 @@ pub(super) enum ColumnTest {
     Number(String, RangeInclusive<f64>),
     /// A dictionary column must hold exactly this text.
     Text(String, String),
+    /// A dictionary column must hold a text that begins so.
+    Prefix(String, String),
+    /// A text must have all these words.
+    Words(String, String),
     /// One of these must pass; they look at one column.
     Any(Vec<ColumnTest>),
     /// Passes where the other does not, so also where there is no value.
@@ -52,6 +57,12 @@ impl ColumnTest {
             Self::Text(name, wanted) => matches!(
                 value_of(name), Some(ColumnValue::Text(text)) if text == *wanted
             ),
+            Self::Prefix(name, beginning) => matches!(
+                value_of(name), Some(ColumnValue::Text(text)) if text.starts_with(beginning.as_str())
+            ),
+            Self::Words(name, words) => matches!(
+                value_of(name), Some(ColumnValue::Text(text)) if text::has_words(&text, words)
+            ),
             Self::Any(tests) => tests.iter().any(|test| test.admits(value_of)),
             Self::Not(test) => !test.admits(value_of),
             Self::Never => false,
@@ -72,6 +83,7 @@ enum SegmentTest {
     /// The values are sorted.
     Integers(Column<i64>, Vec<i64>),
     Ordinals(Column<u64>, Vec<u64>),
+    Documents(BitSet),
     Any(Vec<SegmentTest>),
     Not(Box<SegmentTest>),
     Never,
@@ -163,6 +175,14 @@ impl SegmentTest {
                     .term_ord(wanted.as_bytes())?
                     .map(|ordinal| Self::Ordinal(column.ords().clone(), ordinal..=ordinal)),
             },
+            ColumnTest::Prefix(name, beginning) => match columns.str(name)? {
+                None => None,
+                Some(column) => ordinals_from(column.dictionary(), beginning)?
+                    .map(|ordinals| Self::Ordinal(column.ords().clone(), ordinals)),
+            },
+            ColumnTest::Words(name, words) => {
+                documents_with(segment, name, &text::terms_of(words))?
+            }
         };
         // A segment without the column, or without the text, holds no document that passes.
         Ok(found.unwrap_or(Self::Never))
@@ -217,6 +237,7 @@ impl SegmentTest {
             Self::Ordinals(column, values) => column
                 .first(document)
                 .is_some_and(|value| values.binary_search(&value).is_ok()),
+            Self::Documents(documents) => documents.contains(document),
             Self::Any(tests) => tests.iter().any(|test| test.pass(document)),
             Self::Not(test) => !test.pass(document),
             Self::Never => false,
@@ -228,12 +249,67 @@ impl SegmentTest {
         let is_equality = match self {
             Self::Integer(_, values) => values.start() == values.end(),
             Self::Number(_, values) => values.start() >= values.end(),
-            Self::Ordinal(..) | Self::Never => true,
+            Self::Ordinal(_, values) => values.start() == values.end(),
+            Self::Never | Self::Documents(_) => true,
             Self::Integers(..) | Self::Ordinals(..) | Self::Any(_) => return 2,
             Self::Not(_) => return 3,
         };
         u8::from(!is_equality)
     }
+}
+
+/// The ordinals of the texts that begin so: a dictionary is sorted.
+fn ordinals_from(
+    dictionary: &Dictionary,
+    beginning: &str,
+) -> tantivy::Result<Option<RangeInclusive<u64>>> {
+    let number = dictionary.num_terms() as u64;
+    let first_from = |key: &[u8]| -> tantivy::Result<u64> {
+        Ok(match dictionary.term_ord_or_next(key)? {
+            TermOrdHit::Exact(ordinal) | TermOrdHit::Next(ordinal) => ordinal.min(number),
+        })
+    };
+    let low = first_from(beginning.as_bytes())?;
+    // No byte of a text is 0xff, so this follows every text with the beginning.
+    let end = first_from(&[beginning.as_bytes(), &[0xff]].concat())?;
+    Ok((low < end).then(|| low..=end - 1))
+}
+
+/// The documents of a segment that have all these terms in a text.
+fn documents_with(
+    segment: &SegmentReader,
+    name: &str,
+    terms: &[String],
+) -> tantivy::Result<Option<SegmentTest>> {
+    let field = segment.schema().get_field(name)?;
+    let index = segment.inverted_index(field)?;
+    let mut common: Option<Vec<DocId>> = None;
+    for term in terms {
+        let term = Term::from_field_text(field, term);
+        let Some(mut postings) = index.read_postings(&term, IndexRecordOption::Basic)? else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        match common.take() {
+            None => {
+                while postings.doc() != TERMINATED {
+                    found.push(postings.doc());
+                    postings.advance();
+                }
+            }
+            Some(before) => found.extend(before.into_iter().filter(|document| {
+                postings.doc() <= *document && postings.seek(*document) == *document
+            })),
+        }
+        common = Some(found);
+    }
+    Ok(common.map(|common| {
+        let mut documents = BitSet::with_max_value(segment.max_doc());
+        for document in common {
+            documents.insert(document);
+        }
+        SegmentTest::Documents(documents)
+    }))
 }
 
 /// Adds the documents of a range whose value lies within bounds. The bounds are clamped to what the column can hold: it

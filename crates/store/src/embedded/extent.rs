@@ -1,8 +1,7 @@
 //! How much a scope holds: its records counted, and which of them were emitted latest.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::collections::BinaryHeap;
 
 use contract::id::FieldName;
 use contract::json::RecordBody;
@@ -14,39 +13,18 @@ use super::documents::Blocks;
 use super::index::EMITTED;
 use super::indexed_record::{IndexedRecords, LeftOut, steady};
 use super::records::LARGE_BYTES;
-use super::sources::Sources;
+use super::remembered::Remembered;
 use crate::catalog::StreamRef;
 use crate::records::StoredRecord;
 use crate::search::{Extent, Scope};
 use crate::{Result, stop};
-
-/// How many extents are kept, each with a record; a store has far fewer streams and grants.
-const KEPT: usize = 256;
 
 /// The key of a cached extent: a scope without keys and filters. The rules stand in it as text.
 type Span = (StreamRef, Option<(FieldName, TimeRange)>, String);
 
 /// Extents measured since the last change. A schema asks for those of all its streams each time, and what it costs must
 /// not depend on how many records there are.
-#[derive(Default)]
-pub(super) struct Extents {
-    /// The version they were measured at, and the sources.
-    as_of: Option<(u64, Arc<Sources>)>,
-    known: HashMap<Span, Extent>,
-}
-
-impl Extents {
-    /// The cache, emptied if anything changed since.
-    fn at(&mut self, version: u64, sources: &Arc<Sources>) -> &mut HashMap<Span, Extent> {
-        let as_of = self.as_of.as_ref();
-        let holds = as_of.is_some_and(|(at, of)| *at == version && Arc::ptr_eq(of, sources));
-        if !holds || self.known.len() >= KEPT {
-            self.known.clear();
-            self.as_of = Some((version, Arc::clone(sources)));
-        }
-        &mut self.known
-    }
-}
+pub(super) type Extents = Remembered<Span, Extent>;
 
 impl EmbeddedStore {
     pub(super) fn extent_of(&self, scope: &Scope, latest: usize) -> Result<Extent> {
@@ -56,21 +34,16 @@ impl EmbeddedStore {
         let (version, sources) = (self.newest(), self.sources());
         let rules = format!("{:?}", scope.rules);
         let span = (scope.stream.clone(), scope.time.clone(), rules);
-        if let Some(known) = self.extents().at(version, &sources).get(&span) {
-            return Ok(known.clone());
+        if let Some(known) = self.extents.get(version, &sources, &span) {
+            return Ok(known);
         }
         let extent = self.measure(scope, latest)?;
         // The measured extent may already include later changes; it is then forgotten with the version it is kept under.
         let is_small = |record: &StoredRecord| record.body.len() <= LARGE_BYTES;
         if extent.latest.iter().all(is_small) {
-            let mut extents = self.extents();
-            extents.at(version, &sources).insert(span, extent.clone());
+            self.extents.keep(version, &sources, span, extent.clone());
         }
         Ok(extent)
-    }
-
-    fn extents(&self) -> MutexGuard<'_, Extents> {
-        self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn measure(&self, scope: &Scope, latest: usize) -> Result<Extent> {

@@ -114,9 +114,7 @@ fn wanted(stream: &StreamDeclaration) -> Vec<(FieldName, FieldKind, SlotKind)> {
         }
     }
     for field in &stream.fields {
-        let counted_by_value = stream.query.aggregations.as_ref().is_some_and(|declared| {
-            declared.group_by.contains(&field.name) || declared.count_distinct.contains(&field.name)
-        });
+        let counted_by_value = stream.counts_values_of(&field.name);
         let textual = matches!(
             field.kind,
             FieldKind::Text | FieldKind::Date | FieldKind::DateTime

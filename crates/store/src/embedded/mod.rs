@@ -30,8 +30,10 @@ mod kept_clock;
 mod layout;
 mod meaning;
 mod migrations;
+mod passing_keys;
 mod records;
 mod registry;
+mod remembered;
 pub mod restore;
 mod restrict;
 mod search;
@@ -56,6 +58,7 @@ use rusqlite::OptionalExtension;
 use self::directory::DataDirectory;
 use self::disk_space::Reserve;
 use self::extent::Extents;
+use self::passing_keys::PassingKeys;
 use self::grants::{Endings, Pending};
 use self::index::{OpenIndex, SearchIndex};
 use self::kept_clock::KeptClock;
@@ -88,7 +91,8 @@ pub struct EmbeddedStore {
     declaring: Mutex<()>,
     /// The version of the last acknowledged change.
     newest: AtomicU64,
-    extents: Mutex<Extents>,
+    extents: Extents,
+    passing_keys: PassingKeys,
     pending: Mutex<Pending>,
     endings: RwLock<Endings>,
     /// A background thread works off everything that takes long, so no read does.
@@ -131,7 +135,8 @@ impl EmbeddedStore {
             sources: RwLock::new(Arc::new(sources)),
             declaring: Mutex::new(()),
             newest: AtomicU64::new(newest),
-            extents: Mutex::default(),
+            extents: Extents::default(),
+            passing_keys: PassingKeys::default(),
             endings: RwLock::new(Endings::of(pending.ended().cloned())),
             pending: Mutex::new(pending),
             tended: AtomicBool::new(false),

@@ -310,6 +310,14 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
             let tests = values.iter().map(equals).collect::<Result<_>>()?;
             Ok(ColumnTest::Any(tests))
         }
+        Test::Prefix(beginning) => {
+            let name = column(entry, field, SlotKind::Strings, "has no dictionary of texts")?;
+            Ok(ColumnTest::Prefix(name, beginning.clone()))
+        }
+        Test::Words(words) => {
+            let name = column(entry, field, SlotKind::Text, "has no indexed words")?;
+            Ok(ColumnTest::Words(name, words.clone()))
+        }
         Test::Equals(Scalar::Text(value)) => {
             if let Some(name) = column_of(&entry.layout, field, SlotKind::Strings) {
                 return Ok(ColumnTest::Text(name, dictionary_form(value).into_owned()));

@@ -49,6 +49,10 @@ impl Search for EmbeddedStore {
         self.with_index(|| self.with_one_layout([scope], || self.extent_of(scope, latest)))
     }
 
+    fn passing_keys(&self, scope: &Scope) -> Result<Arc<Vec<RecordKey>>> {
+        self.with_index(|| self.keys_that_pass(scope))
+    }
+
     fn index_status(&self) -> Result<IndexStatus> {
         self.status()
     }

@@ -136,6 +136,14 @@ fn filter() -> impl Strategy<Value = Filter> {
             }
         }),
         range,
+        select(vec!["a", "a@x", "b", "c", "a@x "]).prop_map(|beginning| Filter {
+            field: field("from_email"),
+            test: Test::Prefix(beginning.to_owned()),
+        }),
+        (select(vec!["subject", "body"]), select(&WORDS[..])).prop_map(|(name, word)| Filter {
+            field: field(name),
+            test: Test::Words(word.to_owned()),
+        }),
     ]
 }
 
@@ -222,6 +230,12 @@ fn matches(json: &str, id: &str, scope: &Scope, expression: &Expression) -> bool
         match &filter.test {
             Test::Equals(wanted) => value == *wanted,
             Test::OneOf(wanted) => wanted.contains(&value),
+            Test::Prefix(beginning) => {
+                matches!(&value, Scalar::Text(text) if text.starts_with(beginning))
+            }
+            Test::Words(words) => {
+                matches!(&value, Scalar::Text(text) if text::has_words(text, words))
+            }
             Test::Range(low, high) => {
                 let above = |bound: &Scalar| value.compare(bound).unwrap();
                 let low = match low {

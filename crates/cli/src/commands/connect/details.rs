@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grants::Selection;
+use grants::{Selection, SelectionError};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{CommandResult, Failure};
@@ -38,11 +38,17 @@ pub(super) struct RequestedAccess {
     /// Only records before then: RFC 3339 or a date
     #[arg(long, value_name = "T", requires = "source")]
     until: Option<String>,
+    /// Only records that meet this condition, as in `pdpp grant create` (may be repeated)
+    #[arg(long = "where", value_name = "FIELD=VALUE", requires = "stream")]
+    only: Vec<String>,
+    /// No record that meets this condition, whatever else allows it (may be repeated)
+    #[arg(long, value_name = "FIELD=VALUE", requires = "stream")]
+    except: Vec<String>,
     /// Anything richer: RFC 9396 authorization details, a JSON file ('-' reads stdin)
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["source", "stream", "connection", "fields", "since", "until"]
+        conflicts_with_all = ["source", "stream", "connection", "fields", "since", "until", "only", "except"]
     )]
     details: Option<PathBuf>,
 }
@@ -53,21 +59,9 @@ impl RequestedAccess {
         let (text, file) = match &self.details {
             Some(path) => (file::read(path)?, Some(path)),
             None if self.source.is_empty() => return Ok(None),
-            None => (self.entries()?.to_string(), None),
+            None => (self.entries(output)?.to_string(), None),
         };
-        if let Err(mistakes) = Selection::from_details(&text) {
-            for mistake in mistakes.0 {
-                let mistake = visible(&mistake.to_string());
-                output.problem(&match file {
-                    Some(file) => format!("{}: {mistake}", file.display()),
-                    None => format!("error: {mistake}"),
-                });
-            }
-            return Err(match file {
-                Some(_) => Failure::REPORTED,
-                None => Failure::MISUSED,
-            });
-        }
+        Selection::from_details(&text).map_err(|mistakes| refused(mistakes, file, output))?;
         let details: Value = serde_json::from_str(&text)
             .map_err(|error| Failure::new(format!("the details are not JSON: {error}")))?;
         Ok(Some(match details {
@@ -85,11 +79,13 @@ impl RequestedAccess {
             .option("fields", fields)
             .option("since", self.since.as_ref())
             .option("until", self.until.as_ref())
+            .options("where", &self.only)
+            .options("except", &self.except)
             .option("details", self.details.as_ref().map(|path| path.display()))
     }
 
     /// One entry for each source.
-    fn entries(&self) -> CommandResult<Value> {
+    fn entries(&self, output: Output) -> CommandResult<Value> {
         let several = [&self.stream, &self.connection];
         if self.source.len() > 1 && several.iter().any(|names| !names.is_empty()) {
             let message = "--stream and --connection are of one source, and several are named";
@@ -110,21 +106,32 @@ impl RequestedAccess {
             let hint = "an id is an address, such as https://registry.example.org/connectors/mail; it is `source.id` of the declaration the server has";
             return Err(misused(&message, hint));
         }
+        let streams = self.streams(output)?;
         let entry = |id: &String| {
             let detail = json!({
                 "type": TYPE,
                 "source": {"id": id},
                 "purpose_code": PURPOSE,
                 "access_mode": "continuous",
-                "streams": self.streams(),
+                "streams": streams,
             });
             detail
         };
         Ok(self.source.iter().map(entry).collect())
     }
 
-    fn streams(&self) -> Vec<Value> {
+    fn streams(&self, output: Output) -> CommandResult<Vec<Value>> {
         let mut terms = Map::new();
+        for (member, flag, texts) in [
+            ("where", "--where", &self.only),
+            ("except", "--except", &self.except),
+        ] {
+            if !texts.is_empty() {
+                let rules = grants::rules_for_details(flag, texts)
+                    .map_err(|mistakes| refused(mistakes, None, output))?;
+                terms.insert(member.to_owned(), json!(rules));
+            }
+        }
         if !self.connection.is_empty() {
             terms.insert("instance_ids".to_owned(), json!(self.connection));
         }
@@ -147,9 +154,24 @@ impl RequestedAccess {
             Value::Object(stream)
         };
         if self.stream.is_empty() {
-            return vec![stream("*")];
+            return Ok(vec![stream("*")]);
         }
-        self.stream.iter().map(|name| stream(name)).collect()
+        Ok(self.stream.iter().map(|name| stream(name)).collect())
+    }
+}
+
+/// Prints the mistakes of what is asked for, in a file or on the command line.
+fn refused(mistakes: SelectionError, file: Option<&PathBuf>, output: Output) -> Failure {
+    for mistake in mistakes.0 {
+        let mistake = visible(&mistake.to_string());
+        output.problem(&match file {
+            Some(file) => format!("{}: {mistake}", file.display()),
+            None => format!("error: {mistake}"),
+        });
+    }
+    match file {
+        Some(_) => Failure::REPORTED,
+        None => Failure::MISUSED,
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     /// Only records before then: RFC 3339 or a date
     #[arg(long, value_name = "T")]
     until: Option<String>,
-    /// Only records that meet this condition, as in --filter (may be repeated: all must hold; of one field, any of the values)
+    /// Only records that meet this condition: 'field=value', 'field>=value' (>=, >, <=, <), 'field^=beginning', 'field~=word', or 'key.field=value' of the record that a foreign key names (may be repeated: all must hold; of one field, any of the values)
     #[arg(long = "where", value_name = "FIELD=VALUE")]
     only: Vec<String>,
     /// No record that meets this condition, whatever else allows it (may be repeated)

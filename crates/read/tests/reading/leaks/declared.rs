@@ -9,11 +9,12 @@ pub(crate) fn declaration(
     keeps: &dyn Fn(&str, &str) -> bool,
     grants: &dyn Fn(&str, &str) -> bool,
 ) -> String {
+    // Rules look at fields that are not granted.
     let listed = |stream: &'static str, names: &[&'static str]| -> Vec<&str> {
         names
             .iter()
             .copied()
-            .filter(|name| grants(stream, name))
+            .filter(|name| keeps(stream, name))
             .collect()
     };
     let properties = |stream: &'static str| -> Value {
@@ -44,7 +45,6 @@ pub(crate) fn declaration(
         aggregations[list] = json!(listed("notes", names));
     }
     notes["query"]["aggregations"] = aggregations;
-    // Rules look at fields that are not granted.
     let ranges = ["dmoment", "eamount"].into_iter();
     let ranges = ranges
         .filter(|name| keeps("notes", name))

@@ -14,6 +14,8 @@ enum Test {
     OneOf(Vec<Value>),
     /// From the first on, before the second.
     Range(Option<Value>, Option<Value>),
+    Prefix(&'static str),
+    Word(&'static str),
 }
 
 impl Rule {
@@ -31,11 +33,27 @@ impl Rule {
         if stream == "parts" {
             return Self::one_of(dice, "pnote", &IDS.map(Value::from));
         }
-        match dice.below(6) {
+        match dice.below(8) {
             0 => Self::one_of(dice, "eamount", &[0, 1, 2, 3, 4].map(Value::from)),
             1 => Self::one_of(dice, "gflag", &[true, false].map(Value::from)),
             2 => Self::one_of(dice, "dmoment", &MOMENTS.map(Value::from)),
             3 => Self::range(dice, "eamount", &[1, 2, 3].map(Value::from)),
+            6 => {
+                let beginning = dice.pick(&["t", "tea", "milk", "x"]);
+                Self {
+                    field: "ftag",
+                    document: json!({"field": "ftag", "prefix": beginning}),
+                    test: Test::Prefix(beginning),
+                }
+            }
+            7 => {
+                let (field, word) = (dice.pick(&["btitle", "cbody"]), dice.pick(&WORDS));
+                Self {
+                    field,
+                    document: json!({"field": field, "word": word}),
+                    test: Test::Word(word),
+                }
+            }
             4 => Self::range(dice, "dmoment", &MOMENTS.map(Value::from)),
             _ => Self::one_of(dice, "ftag", &WORDS.map(Value::from)),
         }
@@ -80,6 +98,8 @@ impl Rule {
         };
         match &self.test {
             Test::OneOf(values) => values.contains(value),
+            Test::Prefix(beginning) => text(value).starts_with(beginning),
+            Test::Word(word) => text(value).split(' ').any(|one| one == *word),
             Test::Range(low, high) => {
                 // Numbers here have one digit and moments one form, so texts are in the order of what they say.
                 let value = text(value);

@@ -141,6 +141,7 @@ impl Fields {
             let Some(field) = self.slot(slot.kind, slot.number) else {
                 continue;
             };
+            // A body may be long, and its words need no copy of it.
             if slot.kind == SlotKind::Text {
                 if let Some(text) = record.body.text(slot.field.as_str()) {
                     document.add_text(field, text);
@@ -157,11 +158,11 @@ impl Fields {
         document
     }
 
-    /// The column value of a record for a slot. Words are in no column.
+    /// What a record has in a slot: the value of a column, or the text whose words are indexed.
     pub(crate) fn column_value(&self, slot: &FieldSlot, body: &RecordBody) -> Option<ColumnValue> {
         let name = slot.field.as_str();
         match slot.kind {
-            SlotKind::Text => None,
+            SlotKind::Text => Some(ColumnValue::Text(body.text(name)?.into_owned())),
             SlotKind::Strings => {
                 let text = body.text(name)?;
                 Some(ColumnValue::Text(dictionary_form(&text).into_owned()))
