@@ -60,6 +60,24 @@ pub struct Declaration {
 }
 
 impl Declaration {
+    /// The fields of a stream that hold keys of another, each with that stream, whichever of the two declares it.
+    pub fn pointed_at_by(&self, stream: &StreamName) -> Vec<(FieldName, StreamName)> {
+        let mut pointing: Vec<(FieldName, StreamName)> = Vec::new();
+        for declared in &self.streams {
+            for one in &declared.relationships {
+                let (holder, target) = match one.pointing {
+                    Pointing::There => (&declared.name, &one.stream),
+                    Pointing::Here => (&one.stream, &declared.name),
+                };
+                let found = (one.foreign_key.clone(), target.clone());
+                if holder == stream && !pointing.contains(&found) {
+                    pointing.push(found);
+                }
+            }
+        }
+        pointing
+    }
+
     /// Reads a declaration file. On failure the error lists every mistake found, not only the first.
     pub fn parse(text: &str) -> Result<Declaration, DeclarationErrors> {
         parse::parse(text, Reading::Following)

@@ -3,9 +3,10 @@
 //! A grant is closed: what it does not name it does not give, and an empty selection is an error, never "everything".
 //! An [`Authority`] is what a token resolves to: the owner, or the rows of one grant or of several.
 
+mod redaction;
 mod rule;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -17,6 +18,7 @@ use crate::declaration::{
 use crate::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, PackageId, StreamName};
 use crate::time::{Instant, TimeRange};
 
+pub use redaction::Redaction;
 pub use rule::{RowRule, RuleDocument, RuleMistake, TypedRule, Via};
 
 /// A resolved grant. Reading one from JSON checks every rule.
@@ -55,6 +57,18 @@ pub struct GrantDocument {
     /// When it ends, RFC 3339; null when only revocation ends it.
     #[serde(default)]
     pub expires_at: Option<String>,
+    /// The sentence that was agreed to. It names what is hidden, so it is never told to the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<AgreedWords>,
+}
+
+/// What a grant gives, in the words in which it was shown when it was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgreedWords {
+    pub lines: Vec<String>,
+    /// The SHA-256 of the lines, each ended by a line feed.
+    pub digest: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,6 +121,8 @@ pub struct GrantedStream {
     pub only: Option<Vec<RowRule>>,
     /// No record that meets any of these, whatever else allows it.
     pub except: Option<Vec<RowRule>>,
+    /// The fields of which only a part is shown. Nothing else looks at them: no filter, order, search or figure.
+    pub redact: Option<BTreeMap<FieldName, Redaction>>,
 }
 
 impl GrantedStream {
@@ -175,6 +191,8 @@ pub enum GrantError {
     /// A constraint nothing can meet.
     #[error("since is later than until")]
     EmptyTime,
+    #[error("{0} is not granted, so no part of it can be")]
+    RedactsUngranted(FieldName),
     /// A source id without a connector key.
     #[error("source.id {0}")]
     Source(String),
@@ -261,6 +279,7 @@ impl Grant {
                         .map(|keys| keys.iter().cloned().collect()),
                     only: stream.only.clone().unwrap_or_default(),
                     except: stream.except.clone().unwrap_or_default(),
+                    redact: stream.redact.clone().unwrap_or_default(),
                 });
             }
         }
@@ -284,6 +303,12 @@ fn check_stream(stream: &GrantedStream) -> Result<(), GrantError> {
     for (member, rules) in [("where", &stream.only), ("except", &stream.except)] {
         if rules.as_ref().is_some_and(Vec::is_empty) {
             return Err(GrantError::Empty(list(member)));
+        }
+    }
+    if let Some(redact) = &stream.redact {
+        closed(&list("redact"), redact.keys().map(FieldName::as_str))?;
+        if let Some(field) = redact.keys().find(|field| !stream.fields.contains(field)) {
+            return Err(GrantError::RedactsUngranted(field.clone()));
         }
     }
     Ok(())
@@ -339,6 +364,8 @@ pub struct GrantedRow {
     pub only: Vec<RowRule>,
     /// No record that meets any of these.
     pub except: Vec<RowRule>,
+    /// The fields of which only a part is shown.
+    pub redact: BTreeMap<FieldName, Redaction>,
 }
 
 impl GrantedRow {

@@ -94,6 +94,40 @@ impl SealingKey {
     }
 }
 
+/// Makes hashes that stand for values within one grant. Without the key nobody can try out values.
+#[derive(Clone)]
+pub struct HashKey([u8; 32]);
+
+impl std::fmt::Debug for HashKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HashKey(secret)")
+    }
+}
+
+impl SealingKey {
+    /// The key for the hashes of one grant.
+    pub fn hash_key(&self, grant: &str) -> HashKey {
+        let key = derived(b"pdpp grant hash", &self.nonce_key);
+        let hash = Sha256::new().chain_update(key).chain_update(grant);
+        HashKey(hash.finalize().into())
+    }
+}
+
+impl HashKey {
+    /// A hash of some texts. It is cut, which also takes away what makes a plain hash of key and message extensible.
+    pub fn hash<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> [u8; 16] {
+        let mut hash = Sha256::new().chain_update(self.0);
+        for part in parts {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        let whole: [u8; 32] = hash.finalize().into();
+        let mut cut = [0; 16];
+        cut.iter_mut().zip(whole).for_each(|(to, from)| *to = from);
+        cut
+    }
+}
+
 impl std::fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SealingKey(secret)")

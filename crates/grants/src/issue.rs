@@ -1,22 +1,28 @@
 //! Issuing: a selection, frozen against the catalog, becomes grants with one token, in one transaction.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
-    AccessMode, Authority, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
-    GrantedStream, RowRule, SourceDeclarationVersion, Subject, TimeConstraint,
+    AccessMode, AgreedWords, Authority, Grant, GrantClient, GrantDocument, GrantError,
+    GrantedAuthority, GrantedStream, Redaction, RowRule, SourceDeclarationVersion, Subject,
+    TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use store::grants::{NewApproval, NewToken};
 use store::{Store, StoreError};
 use thiserror::Error;
 
 use crate::secret::{NoRandomness, Secret, random_id};
-use crate::selection::{Draft, Selection, SelectionError};
+use crate::selection::{ChosenStream, Draft, Selection, SelectionError};
 use crate::token::TokenKind;
+use crate::words::Wording;
 
 /// The one owner of a data directory, as grants name them.
 const OWNER: &str = "owner_local";
@@ -76,6 +82,9 @@ pub struct IssuedStream {
     /// No record that meets any of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub except: Option<Vec<RowRule>>,
+    /// The fields of which only a part is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redact: Option<BTreeMap<FieldName, Redaction>>,
     /// Why nothing of it can be read any more, although it is granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
@@ -91,6 +100,7 @@ impl IssuedStream {
             resources: stream.resources.clone(),
             only: stream.only.clone(),
             except: stream.except.clone(),
+            redact: stream.redact.clone(),
             closed: None,
         }
     }
@@ -111,6 +121,25 @@ impl IssuedStream {
         self
     }
 
+    /// The choice that would grant the same. A limit to single records cannot be chosen.
+    pub fn chosen(&self) -> ChosenStream {
+        let time = self.time_constraint.as_ref();
+        let redact = self.redact.iter().flatten();
+        ChosenStream {
+            connection_id: self.connection_id.to_string(),
+            stream: self.stream.to_string(),
+            fields: Some(self.fields.iter().map(ToString::to_string).collect()),
+            since: time.and_then(|time| time.since.clone()),
+            until: time.and_then(|time| time.until.clone()),
+            only: self.only.clone().unwrap_or_default(),
+            except: self.except.clone().unwrap_or_default(),
+            redact: redact
+                .map(|(field, how)| (field.to_string(), how.to_string()))
+                .collect(),
+            ..ChosenStream::default()
+        }
+    }
+
     pub(crate) fn granted(&self) -> GrantedStream {
         GrantedStream {
             name: self.stream.clone(),
@@ -120,6 +149,7 @@ impl IssuedStream {
             resources: self.resources.clone(),
             only: self.only.clone(),
             except: self.except.clone(),
+            redact: self.redact.clone(),
         }
     }
 }
@@ -354,7 +384,7 @@ fn frozen(
     issued_at: Instant,
     expires_at: Instant,
 ) -> Result<Grant, IssueError> {
-    Ok(Grant::try_from(GrantDocument {
+    let unsaid = Grant::try_from(GrantDocument {
         version: PROTOCOL_VERSION.to_owned(),
         grant_id: GrantId::parse(random_id("grt_")?)?,
         issued_at: issued_at.to_rfc3339_millis(),
@@ -373,7 +403,25 @@ fn frozen(
         selection_preset: draft.selection_preset,
         retention: draft.retention,
         expires_at: Some(expires_at.to_rfc3339_millis()),
+        agreed: None,
+    })?;
+    let agreed = agreed(&unsaid);
+    Ok(Grant::try_from(GrantDocument {
+        agreed: Some(agreed),
+        ..unsaid.into()
     })?)
+}
+
+/// The sentence of a grant and its digest.
+pub(crate) fn agreed(grant: &Grant) -> AgreedWords {
+    let lines = Wording::whole(str::to_owned).grant(grant, &[]);
+    let mut hash = Sha256::new();
+    for line in &lines {
+        hash.update(line.as_bytes());
+        hash.update(b"\n");
+    }
+    let digest = format!("sha256:{}", URL_SAFE_NO_PAD.encode(hash.finalize()));
+    AgreedWords { lines, digest }
 }
 
 fn local_client() -> Result<GrantClient, IssueError> {

@@ -15,6 +15,7 @@ pub mod oauth;
 mod secret;
 mod selection;
 pub mod sign_in;
+mod templates;
 mod token;
 mod words;
 
@@ -30,5 +31,9 @@ pub use secret::Secret;
 pub use selection::{
     ChosenStream, Draft, Flags, Mistake, Offer, Selection, SelectionError, rules_for_details,
 };
+pub use templates::{
+    OfferedTemplate, Template, TemplateError, remove_template, save_template, save_template_from,
+    template, templates,
+};
 pub use token::{Resolved, Surface, TokenError, TokenKind, authority_of, resolve, resolve_for};
-pub use words::{Harmless, Wording};
+pub use words::{Harmless, Wording, part_in_words};

@@ -8,12 +8,13 @@ mod chosen;
 mod details;
 mod document;
 mod flags;
+mod redact;
 mod resolve;
 mod rules;
 
 use contract::declaration::Source;
 use contract::document::Mistakes;
-use contract::grant::{AccessMode, GrantedStream, RowRule};
+use contract::grant::{AccessMode, GrantedStream, Redaction, RowRule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Store;
@@ -40,6 +41,9 @@ pub struct Flags {
     /// No record that meets any of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
+    /// How much is shown of fields that are not shown whole: `field=how`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redact: Vec<String>,
 }
 
 /// What should be granted, not yet resolved against the catalog.
@@ -135,6 +139,7 @@ struct StreamRequest {
     resources: Option<Vec<Named>>,
     only: Option<Vec<RuleRequest>>,
     except: Option<Vec<RuleRequest>>,
+    redact: Option<Vec<RedactionRequest>>,
     connections: Option<Vec<Named>>,
 }
 
@@ -142,6 +147,15 @@ struct StreamRequest {
 struct RuleRequest {
     path: String,
     rule: RowRule,
+    /// Whether it was written as a condition, in which a dot leads to a related record.
+    by_condition: bool,
+}
+
+#[derive(Debug, Clone)]
+struct RedactionRequest {
+    path: String,
+    field: String,
+    how: Redaction,
 }
 
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 //! Names come from declarations, records and applications: each surface passes the function that makes them harmless there.
 
 use contract::declaration::RangeOperator;
-use contract::grant::{AccessMode, Grant, GrantedStream, RowRule, TimeConstraint};
+use contract::grant::{AccessMode, Grant, GrantedStream, Redaction, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
 use serde_json::Value;
@@ -66,6 +66,20 @@ impl Wording {
         lines
     }
 
+    /// What was agreed to when the grant was made, if that was kept: how it is told apart from any other sentence, and its
+    /// lines where they are not those of now.
+    pub fn agreed(&self, grant: &Grant) -> Vec<String> {
+        let Some(agreed) = &grant.document().agreed else {
+            return Vec::new();
+        };
+        let mut lines = vec![format!("agreed to as {}", (self.harmless)(&agreed.digest))];
+        if *agreed != crate::issue::agreed(grant) {
+            let then = agreed.lines.iter();
+            lines.extend(then.map(|line| format!("then: {}", (self.harmless)(line))));
+        }
+        lines
+    }
+
     pub fn title(&self, grant: &Grant) -> String {
         let terms = grant.document();
         format!(
@@ -92,7 +106,8 @@ impl Wording {
         format!("{connection} {name}: {}", parts.join("; "))
     }
 
-    /// Which records of a stream are granted: its time, its list of records and its rules. Empty for all of them.
+    /// What is granted of a stream besides its fields: its time, its list of records, its rules, and of which fields only a
+    /// part. Empty for all of it.
     pub fn limits(&self, stream: &GrantedStream) -> Vec<String> {
         let time = stream.time_constraint.as_ref().map(|time| self.span(time));
         let keys = stream.resources.as_deref().map(|keys| self.records(keys));
@@ -101,10 +116,20 @@ impl Wording {
         let except = stream.except.iter().flatten();
         let except = except.map(|rule| format!("never where {}", self.rule(rule)));
         let limits = time.into_iter().chain(keys);
-        limits.chain(only).chain(except).collect()
+        let redact = stream.redact.iter().flatten();
+        let redact = redact.map(|(field, how)| self.redaction(field, *how));
+        limits.chain(only).chain(except).chain(redact).collect()
     }
 
-    fn rule(&self, rule: &RowRule) -> String {
+    fn redaction(&self, field: &FieldName, how: Redaction) -> String {
+        format!(
+            "of {} only {}",
+            self.name(field.as_str()),
+            part_in_words(how)
+        )
+    }
+
+    pub fn rule(&self, rule: &RowRule) -> String {
         let rule = rule.document();
         let mut field = (self.harmless)(rule.field.as_str());
         if let Some(via) = &rule.via {
@@ -229,6 +254,19 @@ impl Wording {
     }
 }
 
+/// What is shown of a field that is not shown whole.
+pub fn part_in_words(part: Redaction) -> String {
+    match part {
+        Redaction::First(1) => "the first character".to_owned(),
+        Redaction::First(chars) => format!("the first {chars} characters"),
+        Redaction::Year => "the year".to_owned(),
+        Redaction::Month => "year and month".to_owned(),
+        Redaction::Domain => "the domain".to_owned(),
+        Redaction::Hash => "a hash".to_owned(),
+        Redaction::Presence => "whether there is one".to_owned(),
+    }
+}
+
 fn more(count: usize, one: &str) -> Option<String> {
     match count {
         0 => None,
@@ -274,6 +312,7 @@ mod tests {
             resources: keys.map(|keys| keys.iter().map(|key| (*key).to_owned()).collect()),
             only: None,
             except: None,
+            redact: None,
         }
     }
 
@@ -327,11 +366,13 @@ mod tests {
                 r#"{"field":"body","word":"salary"}"#,
                 r#"{"via":"channel_id","field":"name","eq":"work"}"#,
             ]),
+            redact: serde_json::from_str(r#"{"at":"month","from":"domain","text":"first:20"}"#)
+                .ok(),
             ..stream(None, None)
         };
         assert_eq!(
             row(Wording::whole(str::to_owned), &granted),
-            r#"mail-work messages: id; only where channel is one of "family", "a \"b\"", "work"; only where size is at least "1" and less than "9"; never where sender is "my doctor"; never where path begins with "/private/"; never where body has the words "salary"; never where the name of channel_id is "work""#
+            r#"mail-work messages: id; only where channel is one of "family", "a \"b\"", "work"; only where size is at least "1" and less than "9"; never where sender is "my doctor"; never where path begins with "/private/"; never where body has the words "salary"; never where the name of channel_id is "work"; of at only year and month; of from only the domain; of text only the first 20 characters"#
         );
         let brief = row(Wording::brief(1, str::to_owned), &granted);
         assert!(

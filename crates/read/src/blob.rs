@@ -62,7 +62,7 @@ fn exposures(session: &Session, query: &BlobQuery, id: &BlobId) -> Result<Vec<Ex
     for row in session.reach().rows() {
         let connection = query.connection_id.as_deref();
         let addressed = connection.is_none_or(|wanted| row.connection().id.as_str() == wanted);
-        if !addressed || !row.sees_member(BLOB_REF) {
+        if !addressed || !row.sees_whole(BLOB_REF) {
             continue;
         }
         let Some((blob, keys)) = session.store.blob(&row.stream_ref(), id)? else {

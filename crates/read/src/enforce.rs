@@ -4,43 +4,34 @@
 //! owner. What the current declaration no longer has, a row does not have either, so a grant is always read as
 //! declaration ∩ grant. Anything that cannot be understood shows nothing.
 
+mod fields;
 mod limits;
+mod redactions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contract::declaration::{
-    Aggregations, Cardinality, Declaration, Expand, FieldDeclaration, Pointing, RangeOperator,
-    Relationship, StreamDeclaration, View,
+    Cardinality, Declaration, Expand, Pointing, Relationship, StreamDeclaration,
 };
-use contract::error::{ErrorCode, ReadError};
 use contract::grant::{Authority, GrantedAuthority, GrantedRow, TimeConstraint};
 use contract::id::{FieldName, GrantId};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
-use contract::page::FieldRoles;
-use contract::record::time_fields;
+use contract::seal::SealingKey;
 use store::catalog::Connection;
-use store::search::{Conversation, Filter, Scope};
+use store::search::{Filter, Scope};
 use store::{Store, StreamRef};
 
 use self::limits::{RowRules, TimeLimit};
-use crate::evidence;
-
-/// Fields that name a conversation where no field has the role.
-const THREADS: [&str; 6] = [
-    "thread",
-    "conversation_id",
-    "chat_id",
-    "channel_id",
-    "chat",
-    "thread_id",
-];
+use self::redactions::Redactions;
+use crate::failure::Failure;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'a> {
     store: &'a dyn Store,
     authority: &'a Authority,
+    sealing_key: &'a SealingKey,
 }
 
 /// One stream of one connection, as far as the authority may see it.
@@ -63,6 +54,7 @@ struct Limits {
     time: Option<TimeLimit>,
     keys: Option<BTreeSet<RecordKey>>,
     rules: RowRules,
+    redactions: Redactions,
 }
 
 /// A relationship whose child stream and foreign key the authority may see.
@@ -78,8 +70,16 @@ impl<'a> Reach<'a> {
         self.store.model().is_some()
     }
 
-    pub(crate) fn new(store: &'a dyn Store, authority: &'a Authority) -> Self {
-        Self { store, authority }
+    pub(crate) fn new(
+        store: &'a dyn Store,
+        authority: &'a Authority,
+        sealing_key: &'a SealingKey,
+    ) -> Self {
+        Self {
+            store,
+            authority,
+            sealing_key,
+        }
     }
 
     /// The client, unless the owner reads.
@@ -109,14 +109,14 @@ impl<'a> Reach<'a> {
             Authority::Owner => Row::whole(connection, &declaration, stream),
             Authority::Granted(granted) => {
                 let row = granted.row(connection.id.as_str(), stream)?;
-                Row::limited(connection, &declaration, row)
+                self.limited(connection, &declaration, row)
             }
         }
     }
 
     /// The stream of a row with other limits.
     pub(crate) fn row_like(&self, row: &Row, granted: &GrantedRow) -> Option<Row> {
-        Row::limited(&row.connection, &row.declaration, granted)
+        self.limited(&row.connection, &row.declaration, granted)
     }
 
     /// Whether anything of that connection may be read.
@@ -134,7 +134,7 @@ impl<'a> Reach<'a> {
         let connection = Arc::new(connection);
         let mut rows = granted.rows().iter();
         rows.any(|row| {
-            row.connection.as_str() == id && Row::limited(&connection, &declaration, row).is_some()
+            row.connection.as_str() == id && self.limited(&connection, &declaration, row).is_some()
         })
     }
 
@@ -171,11 +171,20 @@ impl<'a> Reach<'a> {
                 rows.filter_map(|row| {
                     let connection = connections.iter().find(|one| one.id == row.connection)?;
                     let declaration = self.store.declaration(&connection.connector)?;
-                    Row::limited(connection, &declaration, row)
+                    self.limited(connection, &declaration, row)
                 })
                 .collect()
             }
         }
+    }
+
+    fn limited(
+        &self,
+        connection: &Arc<Connection>,
+        declaration: &Arc<Declaration>,
+        granted: &GrantedRow,
+    ) -> Option<Row> {
+        Row::limited(connection, declaration, granted, self.sealing_key)
     }
 
     fn owner_rows(
@@ -220,6 +229,7 @@ impl Row {
         connection: &Arc<Connection>,
         declaration: &Arc<Declaration>,
         granted: &GrantedRow,
+        sealing_key: &SealingKey,
     ) -> Option<Self> {
         let whole = Self::whole(connection, declaration, granted.stream.as_str())?;
         let stream = whole.stream();
@@ -248,6 +258,7 @@ impl Row {
             constraint,
             keys,
             rules: RowRules::new(declaration, stream, granted).ok()?,
+            redactions: Redactions::new(granted, sealing_key),
         };
         Some(Self {
             limits: Some(Arc::new(limits)),
@@ -287,149 +298,6 @@ impl Row {
         self.limits.is_none()
     }
 
-    /// Whether a member of a record may be shown. Records may hold more than is declared; that is for the owner.
-    pub(crate) fn sees_member(&self, name: &str) -> bool {
-        self.limits
-            .as_ref()
-            .is_none_or(|limits| limits.fields.iter().any(|field| field.as_str() == name))
-    }
-
-    /// Whether a declared field may be seen and asked about.
-    pub(crate) fn sees_field(&self, name: &str) -> bool {
-        self.sees_member(name) && self.stream().field(name).is_some()
-    }
-
-    /// The fields that may be seen, in declared order.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &FieldDeclaration> {
-        let fields = self.stream().fields.iter();
-        fields.filter(|field| self.sees_member(field.name.as_str()))
-    }
-
-    /// A field the caller named in `param`, or why it may not be asked about: for a client it makes no difference whether
-    /// it exists.
-    pub(crate) fn field(&self, name: &str, param: &str) -> Result<&FieldDeclaration, ReadError> {
-        if self.sees_field(name)
-            && let Some(field) = self.stream().field(name)
-        {
-            return Ok(field);
-        }
-        let (code, problem) = if self.is_owner() {
-            (ErrorCode::UnknownField, "is not declared")
-        } else {
-            (ErrorCode::FieldNotGranted, "is not granted")
-        };
-        let stream = &self.stream().name;
-        let message = format!("field '{name}' of stream '{stream}' {problem}");
-        Err(ReadError::new(code, message)
-            .with_param(param)
-            .with_hint(format!("schema with stream={stream} lists the fields")))
-    }
-
-    /// The field that orders records, where it may be seen.
-    pub(crate) fn cursor_field(&self) -> Option<&FieldName> {
-        self.visible(self.stream().cursor_field.as_ref())
-    }
-
-    /// The field that says when a record belongs to, where it may be seen.
-    pub(crate) fn consent_time_field(&self) -> Option<&FieldName> {
-        self.visible(self.stream().consent_time_field.as_ref())
-    }
-
-    /// The fields that may hold the time of a record, as far as they may be seen; the first with a value decides.
-    pub(crate) fn time_fields(&self) -> Vec<FieldName> {
-        let stream = self.stream();
-        let declared = [&stream.consent_time_field, &stream.cursor_field];
-        let declared = declared.map(|field| field.as_ref().map(FieldName::as_str));
-        let seen = time_fields(declared).filter(|name| self.sees_field(name));
-        let fields = seen.filter_map(|name| stream.field(name));
-        fields.map(|field| field.name.clone()).collect()
-    }
-
-    /// The field that names who wrote a record, as far as it may be seen.
-    pub(crate) fn author_field(&self) -> Option<&FieldName> {
-        let mut fields = self.fields();
-        let field = fields.find(|field| field.role.as_deref() == Some("author"))?;
-        Some(&field.name)
-    }
-
-    /// The fields that say what a record is, as far as they may be seen.
-    pub(crate) fn roles(&self) -> Option<FieldRoles> {
-        let roles = FieldRoles {
-            title: evidence::title_fields(self)
-                .find(|name| self.stream().field(name).is_some())
-                .map(str::to_owned),
-            author: self.author_field().map(ToString::to_string),
-            time: self.time_fields().first().map(ToString::to_string),
-        };
-        (roles != FieldRoles::default()).then_some(roles)
-    }
-
-    /// The fields that make conversations of the records, as far as they may be seen: those with the roles `thread` and
-    /// `order`, else those usually named so; the order is that of the stream's cursor where no field says it.
-    pub(crate) fn conversation(&self) -> Option<Conversation> {
-        let by_role = |role: &str| self.fields().find(|one| one.role.as_deref() == Some(role));
-        let by_name = |name: &str| self.fields().find(|one| one.name.as_str() == name);
-        let thread = by_role("thread").or_else(|| THREADS.into_iter().find_map(by_name))?;
-        let order = by_role("order")
-            .or_else(|| by_name("order"))
-            .map(|field| &field.name);
-        let order = order.or_else(|| self.cursor_field())?;
-        Some(Conversation {
-            thread: thread.name.clone(),
-            order: order.clone(),
-        })
-    }
-
-    fn visible<'f>(&self, field: Option<&'f FieldName>) -> Option<&'f FieldName> {
-        field.filter(|name| self.sees_member(name.as_str()))
-    }
-
-    /// The searched fields that may be seen, in declared order.
-    pub(crate) fn lexical_fields(&self) -> Vec<FieldName> {
-        self.kept(&self.stream().query.lexical_fields)
-    }
-
-    /// The fields whose meaning is compared, as far as they may be seen.
-    pub(crate) fn semantic_fields(&self) -> Vec<FieldName> {
-        self.kept(&self.stream().semantic_fields())
-    }
-
-    pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[RangeOperator]> {
-        let declared = self.stream().query.range_filters.get(field)?;
-        self.sees_member(field.as_str())
-            .then_some(declared.as_slice())
-    }
-
-    /// The aggregates that may be asked for; `None` where the row sees none of their fields.
-    pub(crate) fn aggregations(&self) -> Option<Aggregations> {
-        let declared = self.stream().query.aggregations.as_ref()?;
-        let visible = Aggregations {
-            count: declared.count,
-            sum: self.kept(&declared.sum),
-            min: self.kept(&declared.min),
-            max: self.kept(&declared.max),
-            group_by: self.kept(&declared.group_by),
-            group_by_time: self.kept(&declared.group_by_time),
-            count_distinct: self.kept(&declared.count_distinct),
-        };
-        (visible != Aggregations::default()).then_some(visible)
-    }
-
-    fn kept(&self, fields: &[FieldName]) -> Vec<FieldName> {
-        let visible = fields.iter().filter(|name| self.sees_member(name.as_str()));
-        visible.cloned().collect()
-    }
-
-    /// Whether all these fields may be seen.
-    pub(crate) fn sees_all(&self, fields: &[FieldName]) -> bool {
-        fields.iter().all(|name| self.sees_member(name.as_str()))
-    }
-
-    pub(crate) fn views(&self) -> impl Iterator<Item = &View> {
-        let views = self.stream().views.iter();
-        views.filter(|view| self.sees_all(&view.fields))
-    }
-
     /// The time the grant is limited to. The field's name is left out where it may not be seen.
     pub(crate) fn time_constraint(&self) -> Option<(Option<&FieldName>, &TimeConstraint)> {
         let constraint = self.limits.as_ref()?.constraint.as_ref()?;
@@ -464,6 +332,14 @@ impl Row {
             }
         }
         scope
+    }
+
+    /// A record as it may be shown: of redacted members, the part that is granted.
+    pub(crate) fn redacted(&self, body: RecordBody) -> Result<RecordBody, Failure> {
+        match &self.limits {
+            Some(limits) => limits.redactions.apply(body).map_err(Failure::Damaged),
+            None => Ok(body),
+        }
     }
 
     /// Whether a record may be seen as it is now.

@@ -43,7 +43,7 @@ impl Shape {
             Projection::All => Ok(Self::Visible),
             Projection::Fields(names) => {
                 for name in names {
-                    row.field(name.as_str(), "fields")?;
+                    row.shown_field(name.as_str(), "fields")?;
                 }
                 Ok(Self::Listed(names.clone()))
             }
@@ -128,7 +128,7 @@ pub(crate) fn in_envelope(row: &Row, record: Record) -> Record {
     record
 }
 
-fn object<'m>(members: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
+pub(crate) fn object<'m>(members: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
     let members: Vec<(&str, &str)> = members.into_iter().collect();
     // A record may be large: a text that grows takes up to three times its room meanwhile.
     let bytes = members.iter().map(|(name, raw)| name.len() + raw.len() + 4);
@@ -183,9 +183,13 @@ pub(crate) fn record_not_found() -> ReadError {
     ReadError::new(ErrorCode::NotFound, "Record not found")
 }
 
+/// A record as the row shows it, if it shows it.
 pub(crate) fn admitted(row: &Row, key: &RecordKey, body: String) -> Result<Option<RecordBody>> {
     let body = parse_stored(body)?;
-    Ok(row.admits(key, &body).then_some(body))
+    if !row.admits(key, &body) {
+        return Ok(None);
+    }
+    Ok(Some(row.redacted(body)?))
 }
 
 #[cfg(test)]

@@ -176,7 +176,11 @@ impl Session {
     }
 
     pub(crate) fn reach(&self) -> Reach<'_> {
-        Reach::new(self.store.as_ref(), &self.authority)
+        Reach::new(
+            self.store.as_ref(),
+            &self.authority,
+            &self.settings.sealing_key,
+        )
     }
 
     pub(crate) fn row(

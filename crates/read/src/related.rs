@@ -161,11 +161,7 @@ impl RelatedRule {
     }
 }
 
-fn typed(
-    declaration: &Declaration,
-    row: &GrantedRow,
-    rule: &RowRule,
-) -> Option<(TypedRule, Via)> {
+fn typed(declaration: &Declaration, row: &GrantedRow, rule: &RowRule) -> Option<(TypedRule, Via)> {
     let stream = declaration.stream(row.stream.as_str())?;
     let typed = rule.typed(declaration, stream).ok()?;
     let via = typed.via.clone()?;
@@ -222,7 +218,11 @@ pub(crate) fn moved(session: &Session, row: &Row, since: u64) -> Result<bool> {
     for rule in rules {
         let changed = rule.moved_since(session.store.as_ref(), since)?;
         let now: BTreeSet<RecordKey> = rule.keys.iter().cloned().collect();
-        earlier.push(now.symmetric_difference(&changed).cloned().collect::<Vec<_>>());
+        earlier.push(
+            now.symmetric_difference(&changed)
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
         let values = changed.iter().map(|key| key.as_str().to_owned()).collect();
         let document = RuleDocument {
             one_of: Some(values),
@@ -237,7 +237,8 @@ pub(crate) fn moved(session: &Session, row: &Row, since: u64) -> Result<bool> {
         for row in &mut seen {
             row.only.push(rule.clone());
         }
-        let [Some(now), Some(before)] = seen.map(|seen| session.reach().row_like(row, &seen)) else {
+        let [Some(now), Some(before)] = seen.map(|seen| session.reach().row_like(row, &seen))
+        else {
             return Ok(true);
         };
         if any_record(session, &now, |_| Ok(true))?

@@ -42,8 +42,10 @@ pub(crate) fn visible(
         return Ok(None);
     };
     let body = parse_stored(body)?;
-    let visible = row.admits(key, &body) && conditions.pass(&body);
-    Ok(visible.then_some(body))
+    if !row.admits(key, &body) || !conditions.pass(&body) {
+        return Ok(None);
+    }
+    Ok(Some(row.redacted(body)?))
 }
 
 /// The last version up to a horizon that changed what the row sees of a key; `None` where it never saw it.

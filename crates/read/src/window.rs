@@ -22,7 +22,7 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
     let row = session.row(&query.stream, query.connection_id.as_deref())?;
     // The owner may read whatever a record holds, declared or not.
     if !row.is_owner() {
-        row.field(name, "field")?;
+        row.shown_field(name, "field")?;
     }
     let key = key_of(&row, &query.record_id)?;
     let stored = session.store.get(&row.stream_ref(), &key)?;
@@ -59,7 +59,7 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
 
 fn text_of(row: &Row, body: &RecordBody, name: &str) -> Result<String> {
     let Some(raw) = body.get(name) else {
-        row.field(name, "field")?;
+        row.shown_field(name, "field")?;
         let message = format!("this record has no field '{name}'");
         return Err(ReadError::new(ErrorCode::FieldNotFound, message)
             .with_param("field")

@@ -35,10 +35,12 @@ mod sign_in_attempt;
 mod sources;
 mod stream_shape;
 mod summary;
+mod templates;
 mod time_counts;
 mod timeline;
 mod titles;
 mod value;
+mod value_choice;
 mod viewer;
 
 use askama::Template;
@@ -101,6 +103,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/sessions/end-others", "endOtherSessions", sessions::end_others),
     page!(Post "/sessions/{id}/end", "endSession", sessions::end),
     page!(Get "/consent", "pageConsent", consent::show),
+    page!(Post "/consent", "changeConsent", consent::change),
     page!(Post "/consent/review", "reviewConsent", consent::review),
     page!(Post "/consent/approve", "approveConsent", consent::approve),
     page!(Post "/consent/deny", "denyConsent", consent::deny),

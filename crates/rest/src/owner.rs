@@ -13,6 +13,7 @@ mod progress;
 pub(crate) mod records;
 mod sign_in;
 pub(crate) mod sources;
+mod templates;
 mod upload_frames;
 pub mod wire;
 
@@ -133,6 +134,14 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         grants::show
     ),
     route!(Delete "/owner/grant", "ownerRevoke", &[ID], grants::revoke),
+    route!(Get "/owner/templates", "ownerTemplates", &[], templates::list),
+    route!(Post "/owner/templates", "ownerSaveTemplate", &[], templates::save),
+    route!(
+        Delete "/owner/templates",
+        "ownerRemoveTemplate",
+        &[Param::one("name", "The name of the template.")],
+        templates::remove
+    ),
     route!(Get "/owner/tokens", "ownerTokens", &[], grants::tokens),
     route!(Post "/owner/tokens", "ownerToken", &[], grants::token),
     route!(Post "/owner/password", "ownerPassword", &[], sign_in::password),

@@ -36,6 +36,8 @@ pub enum EntryKind {
     Backup,
     /// What the owner saw at the last visit: at most one entry.
     Visit,
+    /// A selection that the owner keeps under a name.
+    Template,
 }
 
 impl EntryKind {
@@ -54,6 +56,7 @@ impl EntryKind {
             Self::Import => "import",
             Self::Backup => "backup",
             Self::Visit => "visit",
+            Self::Template => "template",
         }
     }
 }

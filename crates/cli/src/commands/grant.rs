@@ -3,6 +3,7 @@
 mod create;
 mod revoke;
 mod show;
+mod template;
 
 use clap::{Args, Subcommand};
 use grants::Shown;
@@ -28,6 +29,7 @@ enum Task {
     Create(Box<create::Options>),
     Show(show::Options),
     Revoke(revoke::Options),
+    Template(template::Options),
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
@@ -35,6 +37,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         Task::Create(options) => create::run(&options, context),
         Task::Show(options) => show::run(&options, context),
         Task::Revoke(options) => revoke::run(&options, context),
+        Task::Template(options) => template::run(&options, context),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::condition::Test;
-use crate::declaration::{Declaration, Pointing, RangeOperator, StreamDeclaration};
+use crate::declaration::{Declaration, RangeOperator, StreamDeclaration};
 use crate::id::{FieldName, StreamName};
 use crate::scalar::{FieldKind, Scalar};
 
@@ -184,11 +184,16 @@ impl RowRule {
         stream: &StreamDeclaration,
     ) -> Result<TypedRule, RuleMistake> {
         let via = self.0.via.as_ref();
-        let via = via.map(|key| Via::new(declaration, stream, key)).transpose()?;
+        let via = via
+            .map(|key| Via::new(declaration, stream, key))
+            .transpose()?;
         let holder = match &via {
             None => stream,
             Some(via) => declaration.stream(via.stream.as_str()).ok_or_else(|| {
-                RuleMistake::new("/via", format!("there is no stream {:?}", via.stream.as_str()))
+                RuleMistake::new(
+                    "/via",
+                    format!("there is no stream {:?}", via.stream.as_str()),
+                )
             })?,
         };
         let (kind, test) = self.test_of(holder)?;
@@ -309,27 +314,19 @@ impl Via {
         key: &FieldName,
     ) -> Result<Self, RuleMistake> {
         let refused = |rule: String| Err(RuleMistake::new("/via", rule));
-        let own = stream.relationships.iter();
-        let own = own.filter(|one| one.pointing == Pointing::There && one.foreign_key == *key);
-        let mut targets: Vec<&StreamName> = own.map(|one| &one.stream).collect();
-        for other in &declaration.streams {
-            let mut theirs = other.relationships.iter();
-            if theirs.any(|one| {
-                one.pointing == Pointing::Here && one.stream == stream.name && one.foreign_key == *key
-            }) {
-                targets.push(&other.name);
-            }
-        }
-        targets.sort_unstable();
-        targets.dedup();
+        let mut targets = declaration.pointed_at_by(&stream.name);
+        targets.retain(|(field, _)| field == key);
         let name = key.as_str();
         let target = match targets.as_slice() {
-            [target] => declaration.stream(target.as_str()),
+            [(_, target)] => declaration.stream(target.as_str()),
             [] => return refused(format!("no relationship is declared by the field {name:?}")),
             _ => return refused(format!("{name:?} names records of more than one stream")),
         };
         let (Some(target), Some(field)) = (target, stream.field(name)) else {
-            return refused(format!("stream {:?} has no field {name:?}", stream.name.as_str()));
+            return refused(format!(
+                "stream {:?} has no field {name:?}",
+                stream.name.as_str()
+            ));
         };
         if target.primary_key.len() != 1 {
             return refused(format!(

@@ -1,5 +1,7 @@
 //! The owner's choice: streams of connections, narrowed in fields and time, by itself or within a request.
 
+use std::collections::BTreeMap;
+
 use contract::declaration::Declaration;
 use contract::grant::{AccessMode, GrantedStream, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
@@ -10,8 +12,8 @@ use store::Store;
 use super::flags::PURPOSE;
 use super::resolve::{DeclaredStream, granted, stream_named, time_request};
 use super::{
-    Draft, FieldsRequest, Mistakes, Named, RuleRequest, SelectionError, StreamRequest, TimeRequest,
-    known,
+    Draft, FieldsRequest, Mistakes, Named, RedactionRequest, RuleRequest, SelectionError,
+    StreamRequest, TimeRequest, known, redact,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +34,24 @@ pub struct ChosenStream {
     /// No record that meets any of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<RowRule>,
+    /// More rules, each written as a condition, as flags have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_conditions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except_conditions: Vec<String>,
+    /// How much is shown of fields that are not shown whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub redact: BTreeMap<String, String>,
 }
 
 impl ChosenStream {
+    /// Whether records are chosen by their values.
+    pub fn has_rules(&self) -> bool {
+        let texts = [&self.only_conditions, &self.except_conditions];
+        let rules = [&self.only, &self.except];
+        texts.iter().any(|texts| !texts.is_empty()) || rules.iter().any(|rules| !rules.is_empty())
+    }
+
     fn time(&self, path: &str, mistakes: &mut Mistakes) -> Option<TimeRequest> {
         let (since, until) = (self.since.as_deref(), self.until.as_deref());
         if since.is_none() && until.is_none() {
@@ -108,8 +125,9 @@ pub(super) fn resolve(
                 stream.stream.fields.iter().map(|field| field.name.as_str()),
             ),
             time: choice.time(&path, &mut mistakes),
-            only: rules(&choice.only, &path, "where"),
-            except: rules(&choice.except, &path, "except"),
+            only: chosen_rules(choice, &path, WHERE, &mut mistakes),
+            except: chosen_rules(choice, &path, EXCEPT, &mut mistakes),
+            redact: redactions(choice, &path, &mut mistakes),
             path,
             name,
             resources: None,
@@ -130,14 +148,74 @@ pub(super) fn resolve(
     mistakes.unless_any(drafts.into_iter().map(|(_, draft)| draft).collect())
 }
 
-/// Rules as a request; `None` without any.
-fn rules(chosen: &[RowRule], path: &str, member: &str) -> Option<Vec<RuleRequest>> {
+const WHERE: &str = "where";
+const EXCEPT: &str = "except";
+
+/// The chosen rules of a member as a request; `None` without any.
+fn chosen_rules(
+    choice: &ChosenStream,
+    path: &str,
+    member: &str,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<RuleRequest>> {
+    let (rules, conditions) = match member {
+        EXCEPT => (&choice.except, &choice.except_conditions),
+        _ => (&choice.only, &choice.only_conditions),
+    };
     let request = |(at, rule): (usize, &RowRule)| RuleRequest {
         path: format!("{path}/{member}/{at}"),
         rule: rule.clone(),
+        by_condition: false,
     };
-    let requests: Vec<RuleRequest> = chosen.iter().enumerate().map(request).collect();
+    let mut requests: Vec<RuleRequest> = rules.iter().enumerate().map(request).collect();
+    let path = format!("{path}/{member}");
+    requests.extend(super::rules::from_flags(&path, conditions, mistakes).unwrap_or_default());
     (!requests.is_empty()).then_some(requests)
+}
+
+/// Redactions as a request; `None` without any.
+fn redactions(
+    choice: &ChosenStream,
+    path: &str,
+    mistakes: &mut Mistakes,
+) -> Option<Vec<RedactionRequest>> {
+    let path = format!("{path}/redact");
+    let chosen = choice.redact.iter();
+    let requests: Vec<RedactionRequest> = chosen
+        .filter_map(|(field, how)| redact::request(&path, field, how, mistakes))
+        .collect();
+    (!choice.redact.is_empty()).then_some(requests)
+}
+
+/// Redacts what was asked for; of what was asked redacted already, no more can be shown.
+fn add_redactions(
+    stream: &mut GrantedStream,
+    declared: Option<DeclaredStream<'_>>,
+    path: &str,
+    choice: &ChosenStream,
+    mistakes: &mut Mistakes,
+) {
+    let mut redact = stream.redact.take().unwrap_or_default();
+    redact.retain(|field, _| stream.fields.contains(field));
+    let chosen = redactions(choice, path, mistakes).unwrap_or_default();
+    let chosen = match declared {
+        Some(declared) => redact::checked(&chosen, declared, &stream.fields, mistakes),
+        None => BTreeMap::new(),
+    };
+    for (field, how) in chosen {
+        match redact.get(&field) {
+            Some(asked) if !how.is_within(*asked) => {
+                let rule = format!(
+                    "{field} was asked for as {asked}, and {how} would show something else"
+                );
+                mistakes.add(format!("{path}/redact"), rule);
+            }
+            _ => {
+                redact.insert(field, how);
+            }
+        }
+    }
+    stream.redact = (!redact.is_empty()).then_some(redact);
 }
 
 /// Adds the chosen rules to those that were asked for.
@@ -148,11 +226,8 @@ fn add_rules(
     choice: &ChosenStream,
     mistakes: &mut Mistakes,
 ) {
-    for (member, chosen, asked) in [
-        ("where", &choice.only, &mut stream.only),
-        ("except", &choice.except, &mut stream.except),
-    ] {
-        match (rules(chosen, path, member), declared) {
+    for (member, asked) in [(WHERE, &mut stream.only), (EXCEPT, &mut stream.except)] {
+        match (chosen_rules(choice, path, member, mistakes), declared) {
             (None, _) => {}
             (Some(_), None) => mistakes.add(path, "is not declared, so no rule can be on it"),
             (Some(added), Some(declared)) => {
@@ -239,8 +314,8 @@ pub(crate) fn narrow(
                     instance_ids: vec![connection.clone()],
                     ..stream.clone()
                 };
-                let declared = declaration
-                    .and_then(|one| DeclaredStream::named(one, stream.name.as_str()));
+                let declared =
+                    declaration.and_then(|one| DeclaredStream::named(one, stream.name.as_str()));
                 part.streams
                     .extend(less(alone, declared, at, choice, &mut mistakes));
             }
@@ -324,6 +399,7 @@ fn less(
     }
     let path = format!("/{at}");
     add_rules(&mut stream, declared, &path, choice, mistakes);
+    add_redactions(&mut stream, declared, &path, choice, mistakes);
     if let Some(time) = choice.time(&path, mistakes) {
         let field = declared.and_then(|declared| declared.stream.consent_time_field.clone());
         let asked = match (stream.time_constraint.take(), field) {

@@ -13,7 +13,8 @@ use store::catalog::Connection;
 use super::document::{elements, text, texts};
 use super::resolve::{connections_for, granted, stream_named, time_request};
 use super::{
-    Draft, FieldsRequest, Named, Offer, SelectionError, StreamRequest, TimeRequest, known, rules,
+    Draft, FieldsRequest, Named, Offer, SelectionError, StreamRequest, TimeRequest, known, redact,
+    rules,
 };
 
 const DETAIL_TYPE: &str = "https://pdpp.dev/data-access";
@@ -265,11 +266,11 @@ fn read_streams(node: &Node, mistakes: &mut Mistakes) -> Option<Requested> {
     if requests.len() > 1 {
         mistakes.add(&all.name.path, "\"*\" must be the only stream");
     }
-    let ruled = all.only.is_some() || all.except.is_some();
+    let ruled = all.only.is_some() || all.except.is_some() || all.redact.is_some();
     if !matches!(all.part, FieldsRequest::Whole) || all.resources.is_some() || ruled {
         mistakes.add(
             &all.path,
-            "\"*\" takes no fields, view, resources, where or except; name the streams instead",
+            "\"*\" takes no fields, view, resources, where, except or redact; name the streams instead",
         );
     }
     Some(Requested::All(Box::new(all.clone())))
@@ -299,6 +300,8 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
         Some(rules::read(&node, mistakes).unwrap_or_default())
     };
     let (only, except) = (rules("where"), rules("except"));
+    let redact = members.optional("redact");
+    let redact = redact.map(|node| redact::read(&node, mistakes).unwrap_or_default());
     members.finish(mistakes);
     let part = match (fields, view) {
         (None, None) => FieldsRequest::Whole,
@@ -317,6 +320,7 @@ fn read_stream(node: &Node, mistakes: &mut Mistakes) -> Option<StreamRequest> {
         resources,
         only,
         except,
+        redact,
         connections,
     })
 }
@@ -471,6 +475,7 @@ fn stream_requests(
         resources: None,
         only: None,
         except: None,
+        redact: None,
         connections: None,
     };
     Some(found.streams.iter().map(request).collect())

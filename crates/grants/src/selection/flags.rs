@@ -12,7 +12,7 @@ use store::catalog::Connection;
 use super::resolve::{DeclaredStream, granted, time_request};
 use super::{
     Draft, FieldsRequest, Flags, Mistakes, Named, SelectionError, StreamRequest, TimeRequest,
-    known, rules,
+    known, redact, rules,
 };
 
 /// Why the owner grants at the terminal: so that an agent knows the context.
@@ -25,6 +25,7 @@ const SINCE: &str = "--since";
 const UNTIL: &str = "--until";
 const WHERE: &str = "--where";
 const EXCEPT: &str = "--except";
+const REDACT: &str = "--redact";
 
 /// Checks what can be checked without the catalog.
 pub(super) fn check(flags: &Flags) -> Result<(), SelectionError> {
@@ -51,6 +52,7 @@ pub(super) fn check(flags: &Flags) -> Result<(), SelectionError> {
     time(flags, &mut mistakes);
     rules::from_flags(WHERE, &flags.only, &mut mistakes);
     rules::from_flags(EXCEPT, &flags.except, &mut mistakes);
+    redact::from_flags(REDACT, &flags.redact, &mut mistakes);
     mistakes.unless_any(())
 }
 
@@ -142,6 +144,7 @@ fn draft(
     let time = time(flags, mistakes);
     let only = rules::from_flags(WHERE, &flags.only, mistakes);
     let except = rules::from_flags(EXCEPT, &flags.except, mistakes);
+    let redact = redact::from_flags(REDACT, &flags.redact, mistakes);
     let mut streams = Vec::new();
     let mut any = false;
     for stream in chosen {
@@ -161,6 +164,7 @@ fn draft(
             resources: None,
             only: only.clone(),
             except: except.clone(),
+            redact: redact.clone(),
             connections: None,
         };
         let declared = DeclaredStream {

@@ -10,7 +10,7 @@ use contract::time::Instant;
 use store::catalog::Connection;
 
 use super::{
-    FieldsRequest, Mistakes, Named, RuleRequest, StreamRequest, TimeRequest, known, rules,
+    FieldsRequest, Mistakes, Named, RuleRequest, StreamRequest, TimeRequest, known, redact, rules,
 };
 
 /// A time span, or `None` with its mistakes. `paths` are where the span, its start and its end were given.
@@ -86,6 +86,8 @@ pub(super) fn granted(
     };
     let only = rules(&request.only, mistakes);
     let except = rules(&request.except, mistakes);
+    let redact = request.redact.as_ref();
+    let redact = redact.map(|asked| redact::checked(asked, declared, &fields, mistakes));
     (mistakes.0.len() == before && !fields.is_empty()).then(|| GrantedStream {
         name: stream.name.clone(),
         instance_ids: connections,
@@ -94,6 +96,7 @@ pub(super) fn granted(
         resources,
         only,
         except,
+        redact,
     })
 }
 

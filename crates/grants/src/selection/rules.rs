@@ -59,7 +59,7 @@ fn read_rule(node: &Node, mistakes: &mut Mistakes) -> Option<RuleRequest> {
     for (operator, value) in bounds {
         *document.bound_mut(operator) = value;
     }
-    request(&node.path, document, mistakes)
+    request(&node.path, document, false, mistakes)
 }
 
 /// A value to compare with: a string, a number, true or false, as the text of a filter.
@@ -88,11 +88,17 @@ fn parsed_field(field: Named, mistakes: &mut Mistakes) -> Option<FieldName> {
     }
 }
 
-fn request(path: &str, rule: RuleDocument, mistakes: &mut Mistakes) -> Option<RuleRequest> {
+fn request(
+    path: &str,
+    rule: RuleDocument,
+    by_condition: bool,
+    mistakes: &mut Mistakes,
+) -> Option<RuleRequest> {
     match RowRule::try_from(rule) {
         Ok(rule) => Some(RuleRequest {
             path: path.to_owned(),
             rule,
+            by_condition,
         }),
         Err(mistake) => {
             mistakes.add(format!("{path}{}", mistake.path), mistake.rule);
@@ -170,7 +176,7 @@ pub(super) fn from_flags(
         documents.push(document);
     }
     let documents = documents.into_iter().map(alone);
-    let rules = documents.filter_map(|document| request(flag, document, mistakes));
+    let rules = documents.filter_map(|document| request(flag, document, true, mistakes));
     let rules: Vec<RuleRequest> = rules.collect();
     (!texts.is_empty()).then_some(rules)
 }
@@ -182,7 +188,9 @@ enum TextSign {
 
 /// The field of `field^=` or `field~=`.
 fn split_sign(field: &str) -> Option<(&str, TextSign)> {
-    let prefix = field.strip_suffix('^').map(|field| (field, TextSign::Prefix));
+    let prefix = field
+        .strip_suffix('^')
+        .map(|field| (field, TextSign::Prefix));
     prefix.or_else(|| field.strip_suffix('~').map(|field| (field, TextSign::Word)))
 }
 
@@ -202,17 +210,21 @@ pub(super) fn checked(
     mistakes: &mut Mistakes,
 ) -> Vec<RowRule> {
     let mut rules = Vec::new();
-    for RuleRequest { path, rule } in asked {
-        // A flag has no members.
-        let is_flag = !path.starts_with('/');
+    for one in asked {
+        let RuleRequest { path, rule, .. } = one;
         let is_own = declared.stream.field(rule.field().as_str()).is_some();
-        let rule = if is_flag && !is_own {
+        let rule = if one.by_condition && !is_own {
             through_dot(rule.clone())
         } else {
             rule.clone()
         };
         if let Err(mistake) = rule.typed(declared.declaration, declared.stream) {
-            let within = if is_flag { "" } else { mistake.path.as_str() };
+            // A condition has no members.
+            let within = if one.by_condition {
+                ""
+            } else {
+                mistake.path.as_str()
+            };
             mistakes.add(format!("{path}{within}"), mistake.rule);
         }
         rules.push(rule);
@@ -223,8 +235,12 @@ pub(super) fn checked(
 /// A flag names the field of a related record behind its foreign key and a dot.
 fn through_dot(rule: RowRule) -> RowRule {
     let parts = rule.field().as_str().split_once('.');
-    let parts =
-        parts.map(|(key, field)| (FieldName::parse(key.to_owned()), FieldName::parse(field.to_owned())));
+    let parts = parts.map(|(key, field)| {
+        (
+            FieldName::parse(key.to_owned()),
+            FieldName::parse(field.to_owned()),
+        )
+    });
     match parts {
         Some((Ok(key), Ok(field))) => rule.through(key, field),
         _ => rule,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use contract::declaration::{Aggregations, FieldDeclaration, Pointing, RangeOperator};
 use contract::id::{FieldName, GrantId};
 use contract::key::RecordKey;
-use contract::scalar::FieldKind;
 use contract::schema::{
     AggregationMetadata, Capability, ExpandCapability, FieldCapability, GrantedConnection,
     QueryMetadata, RelationshipMetadata, SearchMetadata, StreamMetadata, ViewMetadata,
@@ -37,7 +36,13 @@ impl Sameness {
             connector: row.connection().connector.to_string(),
             stream: row.stream().name.to_string(),
             grant: row.grant_id().cloned(),
-            fields: row.fields().map(|field| field.name.to_string()).collect(),
+            fields: row
+                .fields()
+                .map(|field| match row.redaction(field.name.as_str()) {
+                    None => field.name.to_string(),
+                    Some(redaction) => format!("{} {redaction}", field.name),
+                })
+                .collect(),
             time: time_constraint(row).map(|told| told.to_string()),
             keys: row.keys().cloned(),
             relations: relations.map(|relation| relation.expand.name).collect(),
@@ -249,12 +254,13 @@ fn capability(
     let aggregation = aggregation
         .into_iter()
         .map(|(metric, fields)| (metric.to_owned(), Capability::new(fields.contains(name))));
+    let is_whole = row.sees_whole(name.as_str());
     Ok(FieldCapability {
-        schema: Some(restrict::property(field)?),
-        presentation_type: field.presentation_type.clone(),
+        schema: Some(restrict::property(row, field)?),
+        presentation_type: field.presentation_type.clone().filter(|_| is_whole),
         role: field.role.clone(),
         granted: Some(true),
-        exact_filter: Some(Capability::new(FieldKind::is_scalar(field.kind))),
+        exact_filter: Some(Capability::new(is_whole && field.kind.is_scalar())),
         range_filter: Some(range_filter),
         lexical_search: Some(Capability::new(row.lexical_fields().contains(name))),
         semantic_search: None,

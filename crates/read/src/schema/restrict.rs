@@ -22,7 +22,7 @@ pub(super) fn schema(row: &Row) -> Result<Box<RawValue>> {
         }
         properties.push_str(&quoted(field.name.as_str()));
         properties.push(':');
-        properties.push_str(&field.schema);
+        properties.push_str(&schema_of(row, field));
     }
     let required: Vec<String> = required(&row.stream().schema)
         .into_iter()
@@ -36,8 +36,16 @@ pub(super) fn schema(row: &Row) -> Result<Box<RawValue>> {
 }
 
 /// One property's schema, which stands by itself: it neither names nor shows what is around it.
-pub(super) fn property(field: &FieldDeclaration) -> Result<Box<RawValue>> {
-    raw_json(field.schema.clone())
+pub(super) fn property(row: &Row, field: &FieldDeclaration) -> Result<Box<RawValue>> {
+    raw_json(schema_of(row, field))
+}
+
+/// As declared, or that of the part that is shown.
+fn schema_of(row: &Row, field: &FieldDeclaration) -> String {
+    match row.redaction(field.name.as_str()) {
+        None => field.schema.clone(),
+        Some(redaction) => redaction.schema(),
+    }
 }
 
 fn required(schema: &str) -> Vec<String> {

@@ -3,6 +3,7 @@
 
 mod declared;
 mod question;
+mod redacted;
 mod rule;
 mod scene;
 
@@ -17,7 +18,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
         max_shrink_iters: 0,
-        ..ProptestConfig::with_cases(24)
+        ..ProptestConfig::with_cases(cases(24))
     })]
 
     // GM-02: grants have rules, too.
@@ -63,6 +64,46 @@ proptest! {
         }
         scene.cursors_of_the_owner_do_not_open(&rich);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        max_shrink_iters: 0,
+        ..ProptestConfig::with_cases(cases(16))
+    })]
+
+    // GM-08: worlds that differ only behind redactions answer alike.
+    #[test]
+    fn what_a_redaction_hides_leaves_no_trace_in_any_answer(seed: u64) {
+        let mut dice = Dice(seed);
+        let mut scene = Scene::random(&mut dice);
+        scene.redact_some(&mut dice);
+        let other = scene.hidden_otherwise(dice.once_in(2));
+        let worlds = (scene.rich(), other.rich());
+        for world in [&worlds.0, &worlds.1] {
+            world.add_model(&scene::ALIKE);
+            world.embed();
+        }
+        let marks = (scene.bookmarks(&worlds.0), scene.bookmarks(&worlds.1));
+        let readers = (scene.reader(&worlds.0), scene.reader(&worlds.1));
+        scene.write_rest(&worlds.0);
+        other.write_rest(&worlds.1);
+        worlds.0.embed();
+        worlds.1.embed();
+        let mut questions: Vec<Question> = (0..80).map(|_| Question::random(&mut dice, &scene)).collect();
+        questions.extend(Question::feeds(&scene));
+        for question in questions {
+            let answers = (question.answer(&readers.0, &marks.0), question.answer(&readers.1, &marks.1));
+            prop_assert!(answers.0 == answers.1, "{question:?}\n  one:   {}\n  other: {}", answers.0, answers.1);
+        }
+    }
+}
+
+/// How many cases are tried: more where `LEAK_CASES` asks for them.
+fn cases(usual: u32) -> u32 {
+    let asked = std::env::var("LEAK_CASES").ok();
+    asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }
 
 /// The index is read before the records: what left the grant in between must not slip through.

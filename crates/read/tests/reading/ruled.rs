@@ -168,9 +168,14 @@ fn a_rule_on_related_records_follows_them() {
     }
     let only = json!({"where": [{"via": "message_id", "field": "from_email", "eq": "ada"}]});
     let except = json!({"except": [{"via": "message_id", "field": "from_email", "prefix": "a"}]});
-    let (only, except) = (parts_of_letters(&world, &only), parts_of_letters(&world, &except));
+    let (only, except) = (
+        parts_of_letters(&world, &only),
+        parts_of_letters(&world, &except),
+    );
     let seen = |reader: &Reader| {
-        let mut found = ids(&reader.records(list("attachments", contract::query::ListOptions::default())).unwrap());
+        let mut found = ids(&reader
+            .records(list("attachments", contract::query::ListOptions::default()))
+            .unwrap());
         let hits = reader.search(words("tea")).unwrap();
         assert_eq!(hits["data"].as_array().unwrap().len(), found.len());
         found.sort_unstable();
@@ -209,8 +214,14 @@ fn a_rule_through_a_removed_relationship_closes_the_stream() {
     assert_eq!(ids(&all().unwrap()), ["x"]);
     let mut declared: Value = serde_json::from_str(include_str!("mail.json")).unwrap();
     declared["declaration_version"] = json!("without attachments of letters");
-    declared["streams"][0]["relationships"].as_array_mut().unwrap().remove(0);
-    declared["streams"][0]["query"]["expand"].as_array_mut().unwrap().remove(0);
+    declared["streams"][0]["relationships"]
+        .as_array_mut()
+        .unwrap()
+        .remove(0);
+    declared["streams"][0]["query"]["expand"]
+        .as_array_mut()
+        .unwrap()
+        .remove(0);
     let declared = contract::declaration::Declaration::parse(&declared.to_string()).unwrap();
     world.store.declare(&declared).unwrap();
     assert_eq!(code(all()), ErrorCode::GrantStreamNotAllowed);
@@ -247,4 +258,56 @@ fn what_is_written_after_a_related_record_left_is_never_shown() {
             }
         }
     });
+}
+
+// GM-08: of a redacted field the granted part is shown, and nothing is found, ordered, grouped or filtered by it.
+#[test]
+fn a_redacted_field_is_shown_in_part_and_asked_about_by_nobody() {
+    let world = World::mail();
+    world.message(&json!({"id": "a", "subject": "tea", "body": "biscuits for tea", "from_email": "ada@x.example",
+        "received_at": "2026-03-04T10:00:00Z", "secret": "pin"}));
+    let reader = world.mail_client(json!([{
+        "name": "messages",
+        "fields": ["id", "subject", "body", "from_email", "received_at", "secret", "size_bytes"],
+        "redact": {"body": "first:4", "from_email": "domain", "received_at": "month", "secret": "hash", "size_bytes": "presence"}
+    }]));
+    let shown = reader.record(one("a")).unwrap()["data"].clone();
+    let hash = shown["secret"].as_str().unwrap().to_owned();
+    assert!(hash.starts_with("hash:"), "{hash}");
+    let expected = json!({"id": "a", "subject": "tea", "body": "bisc", "from_email": "x.example",
+        "received_at": "2026-03", "secret": hash, "size_bytes": false});
+    assert_eq!(shown, expected);
+    assert_eq!(
+        reader.record(one("a")).unwrap()["data"],
+        shown,
+        "a hash is stable"
+    );
+    for word in ["biscuits", "bisc", "pin"] {
+        let found = reader.search(words(word)).unwrap();
+        assert_eq!(found["data"].as_array().unwrap().len(), 0, "{word}");
+    }
+    assert_eq!(
+        reader.search(words("tea")).unwrap()["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    for name in ["body", "from_email", "received_at", "secret", "size_bytes"] {
+        let filter = contract::query::Filter::exact(crate::fixture::field(name), "1");
+        let asked = reader.records(crate::fixture::filtered("messages", vec![filter]));
+        assert_eq!(code(asked), ErrorCode::FieldNotGranted, "{name}");
+    }
+    let told = reader.stream("messages").unwrap();
+    assert_eq!(told["cursor_field"], Value::Null);
+    assert_eq!(
+        told["schema"]["properties"]["body"],
+        json!({"type": ["string", "null"], "x_pdpp_redacted": "first:4"})
+    );
+    assert_eq!(
+        told["field_capabilities"]["from_email"]["exact_filter"]["usable"],
+        json!(false),
+        "{told}"
+    );
+    assert!(!told["query"].to_string().contains("from_email"), "{told}");
 }

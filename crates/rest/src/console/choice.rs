@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use contract::declaration::{Declaration, StreamDeclaration};
-use contract::grant::{AccessMode, GrantedStream};
+use contract::grant::{AccessMode, GrantedStream, Redaction, RowRule};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
 use grants::oauth::Choice;
@@ -13,6 +13,7 @@ use store::catalog::{Connection, StreamRef};
 
 use super::format::{format_count, label, visible};
 use super::stream_shape::title;
+use super::value_choice::FieldValues;
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -59,18 +60,50 @@ pub(super) struct StreamRow {
     pub(super) asked_records: String,
     /// Whether its fields and times are unfolded.
     pub(super) part_open: bool,
+    /// Rules that were filled in for the owner, who may drop them.
+    pub(super) rules: Vec<RuleRow>,
+    /// Conditions that the owner wrote, one on each line.
+    pub(super) only_lines: String,
+    pub(super) except_lines: String,
+    /// The common values of its fields, where it is ticked and they were asked for.
+    pub(super) values: Vec<FieldValues>,
+    /// How many of its records the chosen rules leave; empty without rules.
+    pub(super) inside: String,
 }
 
 impl StreamRow {
+    /// Whether only a part of a field is chosen.
+    pub(super) fn has_parts(&self) -> bool {
+        let mut parts = self.fields.iter().flat_map(|field| &field.parts);
+        parts.any(|part| part.chosen)
+    }
+
     pub(super) fn is_ticked(&self) -> bool {
         self.chosen || self.fields.iter().any(|field| field.chosen)
     }
+}
+
+/// A rule as the form keeps it.
+pub(super) struct RuleRow {
+    /// The name of the form's field, and the rule as JSON.
+    pub(super) name: String,
+    pub(super) document: String,
+    pub(super) words: String,
 }
 
 pub(super) struct FieldRow {
     pub(super) title: String,
     pub(super) name: String,
     pub(super) value: String,
+    pub(super) chosen: bool,
+    /// How much of it can be shown, where it need not be all.
+    pub(super) parts: Vec<PartRow>,
+}
+
+/// A part of a field that can be shown instead of all of it.
+pub(super) struct PartRow {
+    pub(super) value: String,
+    pub(super) name: String,
     pub(super) chosen: bool,
 }
 
@@ -199,9 +232,11 @@ fn stream_row(
             title: label(&field_title(stream, name.as_str())),
             name: label(name.as_str()),
             chosen: form.values("field").any(|ticked| ticked == value),
+            parts: parts(stream, name, form.value(&format!("redact:{value}"))),
             value,
         }
     };
+    let lines = |name: &str| form.value(&format!("{name}-lines:{value}")).to_owned();
     let bound = |end: &str| form.value(&format!("{end}:{value}")).to_owned();
     StreamRow {
         name: label(stream.label.as_deref().unwrap_or(stream.name.as_str())),
@@ -219,8 +254,47 @@ fn stream_row(
         until: bound("until"),
         asked_records: asked.map(limits).unwrap_or_default(),
         part_open: false,
+        rules: kept_rules(form, &value),
+        only_lines: lines("only"),
+        except_lines: lines("except"),
+        values: Vec::new(),
+        inside: String::new(),
         value,
     }
+}
+
+/// What can be shown of a field instead of all of it: what fits its kind, and what the form has.
+fn parts(stream: &StreamDeclaration, name: &FieldName, chosen: &str) -> Vec<PartRow> {
+    let field = stream.field(name.as_str());
+    let field = field.filter(|_| stream.selection.fields && !stream.primary_key.contains(name));
+    let mut offered = field.map_or_else(Vec::new, |field| Redaction::offered(field.kind));
+    let chosen: Option<Redaction> = chosen.parse().ok();
+    offered.extend(chosen.filter(|chosen| !offered.contains(chosen)));
+    let row = |part: Redaction| PartRow {
+        value: part.to_string(),
+        name: grants::part_in_words(part),
+        chosen: chosen == Some(part),
+    };
+    offered.into_iter().map(row).collect()
+}
+
+/// The rules that the form holds as documents.
+fn kept_rules(form: &Form, value: &str) -> Vec<RuleRow> {
+    let mut rows = Vec::new();
+    for (member, word) in [("only", "only where"), ("except", "never where")] {
+        let name = format!("{member}-rule:{value}");
+        for document in form.values(&name) {
+            if let Ok(rule) = serde_json::from_str::<RowRule>(document) {
+                let words = Wording::whole(visible).rule(&rule);
+                rows.push(RuleRow {
+                    name: name.clone(),
+                    document: document.to_owned(),
+                    words: format!("{word} {words}"),
+                });
+            }
+        }
+    }
+    rows
 }
 
 /// What the declaration calls a field, else its name as a title.
@@ -291,7 +365,7 @@ pub(super) fn end(form: &Form, now: Instant) -> Instant {
     Instant(now.0.saturating_add(micros))
 }
 
-fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
+pub(super) fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
     let (connection_id, stream) = value.split_once('/')?;
     let of_stream = |field: &str| {
         let name = field.strip_prefix(value)?.strip_prefix('/')?;
@@ -302,14 +376,77 @@ fn chosen_stream(form: &Form, value: &str) -> Option<ChosenStream> {
         let text = form.value(&format!("{end}:{value}")).trim();
         (!text.is_empty()).then(|| text.to_owned())
     };
+    let part_of = format!("redact:{value}/");
+    let redact = form.pairs().iter().filter_map(|(name, how)| {
+        let field = name.strip_prefix(&part_of)?;
+        // A part of a field that is not ticked is not asked for.
+        let is_granted = fields.is_empty() || fields.iter().any(|ticked| ticked == field);
+        (is_granted && !how.is_empty()).then(|| (field.to_owned(), how.clone()))
+    });
+    let redact = redact.collect();
+    let (only, only_conditions) = rules(form, "only", value);
+    let (except, except_conditions) = rules(form, "except", value);
     Some(ChosenStream {
         connection_id: connection_id.to_owned(),
         stream: stream.to_owned(),
-        fields: (!fields.is_empty()).then_some(fields),
         since: bound("since"),
         until: bound("until"),
-        ..ChosenStream::default()
+        fields: (!fields.is_empty()).then_some(fields),
+        only,
+        except,
+        only_conditions,
+        except_conditions,
+        redact,
     })
+}
+
+/// The rules of a stream: documents, and conditions that were ticked or written. What cannot be read as a document is kept
+/// as a condition, and refused as one.
+fn rules(form: &Form, member: &str, value: &str) -> (Vec<RowRule>, Vec<String>) {
+    let (mut documents, mut conditions) = (Vec::new(), Vec::new());
+    for document in form.values(&format!("{member}-rule:{value}")) {
+        match serde_json::from_str(document) {
+            Ok(rule) => documents.push(rule),
+            Err(_) => conditions.push(document.to_owned()),
+        }
+    }
+    conditions.extend(form.values(&format!("{member}:{value}")).map(str::to_owned));
+    let lines = form.value(&format!("{member}-lines:{value}"));
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    conditions.extend(lines.map(str::to_owned));
+    (documents, conditions)
+}
+
+/// The form's fields that choose a stream so.
+pub(super) fn pairs_of(chosen: &ChosenStream) -> Vec<(String, String)> {
+    let value = format!("{}/{}", chosen.connection_id, chosen.stream);
+    let mut pairs = vec![("stream".to_owned(), value.clone())];
+    let fields = chosen.fields.iter().flatten();
+    pairs.extend(fields.map(|field| ("field".to_owned(), format!("{value}/{field}"))));
+    for (name, at) in [("since", &chosen.since), ("until", &chosen.until)] {
+        // The form takes a day.
+        let day: Option<String> = at.as_ref().map(|at| at.chars().take(10).collect());
+        pairs.extend(day.map(|day| (format!("{name}:{value}"), day)));
+    }
+    for (member, rules) in [("only", &chosen.only), ("except", &chosen.except)] {
+        for rule in rules {
+            let document = serde_json::to_string(rule).unwrap_or_default();
+            pairs.push((format!("{member}-rule:{value}"), document));
+        }
+    }
+    let conditions = [
+        ("only-lines", &chosen.only_conditions),
+        ("except-lines", &chosen.except_conditions),
+    ];
+    for (name, conditions) in conditions {
+        if !conditions.is_empty() {
+            pairs.push((format!("{name}:{value}"), conditions.join("\n")));
+        }
+    }
+    for (field, how) in &chosen.redact {
+        pairs.push((format!("redact:{value}/{field}"), how.clone()));
+    }
+    pairs
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use super::format::label;
 use super::frame::{Frame, Section};
 use super::moment::Moment;
 use super::review::{self, Purpose, Requester, StreamPreview};
-use super::{allow_form_target, html, see_other, session};
+use super::templates::{self, TemplateRow};
+use super::{allow_form_target, html, see_other, session, value_choice};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -47,6 +48,7 @@ struct ConsentPage {
     ends: Vec<EndRow>,
     /// What was requested and cannot be granted, one line each.
     missing: Vec<String>,
+    templates: Vec<TemplateRow>,
     mistakes: Vec<String>,
 }
 
@@ -84,7 +86,23 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         return Ok(session::to_sign_in(&context));
     };
     let form = Form::from_query(context.query())?;
+    let form = blocking(Arc::clone(&context.service), move |service| {
+        let asked = service.issuer().asked(form.value("request"));
+        let asked = asked.map_err(|error| decision_problem(&error))?;
+        let drafts = asked.as_ref().map(|one| one.drafts.as_slice());
+        let offered = choice::rows(service, drafts, &form)?;
+        templates::applied(service, form, &offered)
+    });
+    let form = form.await?;
     page(context.service, &session, form, Vec::new()).await
+}
+
+/// `POST /consent`: the form once more, as it was filled in, with the figures of now.
+pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
+    match signed_in_form(&mut context).await? {
+        Ok((session, form)) => page(context.service, &session, form, Vec::new()).await,
+        Err(elsewhere) => Ok(elsewhere),
+    }
 }
 
 /// `POST /consent/review`: freezes the choice and shows it.
@@ -195,7 +213,7 @@ async fn page(
         [] => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let made = blocking(service, move |service| {
+    let made = blocking(Arc::clone(&service), move |service| {
         let request = form.value("request").to_owned();
         let issuer = service.issuer();
         let waiting = issuer
@@ -222,11 +240,15 @@ async fn page(
             sources,
             ends: choice::ends(&form),
             missing: rules(missing),
+            templates: templates::rows(service, &form)?,
             mistakes,
         };
-        Ok((page, answer_origin(&waiting)))
+        Ok((page, answer_origin(&waiting), form))
     });
-    let (page, origin) = made.await?;
+    let (mut page, origin, form) = made.await?;
+    let ticked = value_choice::ticked(&page.sources);
+    let figures = value_choice::figures(service, ticked, form).await?;
+    value_choice::show(figures, &mut page.sources);
     Ok(allow_form_target(html(status, &page)?, &origin))
 }
 

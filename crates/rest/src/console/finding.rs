@@ -100,6 +100,7 @@ mod tests {
                 name: field.to_owned(),
                 value: String::new(),
                 chosen: false,
+                parts: Vec::new(),
             }],
             ..StreamRow::default()
         }

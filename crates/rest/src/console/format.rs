@@ -66,6 +66,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     readable(&words)
 }
 
+#[derive(PartialEq)]
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) value: String,

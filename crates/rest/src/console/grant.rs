@@ -74,7 +74,11 @@ impl Part {
                 None => title,
                 Some(state) => format!("{}, {state}: {title}", grant.id()),
             },
-            lines: wording.grant(grant, &overview.streams),
+            lines: [
+                wording.grant(grant, &overview.streams),
+                wording.agreed(grant),
+            ]
+            .concat(),
         }
     }
 }

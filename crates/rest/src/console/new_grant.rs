@@ -8,10 +8,7 @@ use axum::http::StatusCode;
 use contract::grant::{AccessMode, Grant, GrantedStream};
 use contract::time::Instant;
 use grants::sign_in::Session;
-use grants::{
-    ChosenStream, IssueError, Issued, IssuedStream, Overview, Preview, Selection, Wording, issue,
-    preview,
-};
+use grants::{IssueError, Issued, Overview, Preview, Selection, Wording, issue, preview};
 
 use super::choice::{self, EndRow, SourceRow};
 use super::consent::rules;
@@ -20,8 +17,9 @@ use super::format::{label, visible};
 use super::frame::{Frame, Section};
 use super::moment::Moment;
 use super::review::{self, StreamPreview};
+use super::templates::{self, TemplateRow};
 use super::viewer::client;
-use super::{html, session};
+use super::{html, session, value_choice};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -41,6 +39,7 @@ struct NewGrantPage {
     finding: Finding,
     ends: Vec<EndRow>,
     once: bool,
+    templates: Vec<TemplateRow>,
     mistakes: Vec<String>,
 }
 
@@ -83,7 +82,8 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let from = asked.value("from").to_owned();
     let form = blocking(Arc::clone(&context.service), move |service| {
         if from.is_empty() {
-            return Ok(Form::from_pairs(Vec::new()));
+            let offered = choice::rows(service, None, &asked)?;
+            return templates::applied(service, asked, &offered);
         }
         let shown = grants::show(&*service.store, &from, service.now(), 0);
         let shown = shown.map_err(|error| super::grant::problem(&error))?;
@@ -172,7 +172,10 @@ pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
             clock,
         );
         match made {
-            Ok(made) => Ok(Ok((form, made))),
+            Ok(made) => {
+                templates::save(service, &form)?;
+                Ok(Ok((form, made)))
+            }
             Err(error) => Ok(Err((form, mistakes(error)?))),
         }
     });
@@ -214,34 +217,12 @@ impl Asked {
             "single_use" => AccessMode::SingleUse,
             _ => AccessMode::Continuous,
         };
-        let mut chosen = choice::ticked(form, &offered);
-        keep_rules(service, form.value("from"), &mut chosen)?;
         Ok(Self {
             client: form.value("client").trim().to_owned(),
-            selection: Selection::from_choice(chosen, mode),
+            selection: Selection::from_choice(choice::ticked(form, &offered), mode),
             ends: choice::end(form, service.now()),
         })
     }
-}
-
-/// Rules have no place in the form: a grant made from another keeps those of that one.
-fn keep_rules(service: &Service, from: &str, chosen: &mut [ChosenStream]) -> Result<(), Problem> {
-    if from.is_empty() {
-        return Ok(());
-    }
-    let shown = grants::show(&*service.store, from, service.now(), 0);
-    let shown = shown.map_err(|error| super::grant::problem(&error))?;
-    for choice in chosen {
-        let is_row = |row: &&IssuedStream| {
-            row.connection_id.as_str() == choice.connection_id
-                && row.stream.as_str() == choice.stream
-        };
-        if let Some(row) = shown.overview.streams.iter().find(is_row) {
-            choice.only = row.only.clone().unwrap_or_default();
-            choice.except = row.except.clone().unwrap_or_default();
-        }
-    }
-    Ok(())
 }
 
 async fn page(
@@ -255,9 +236,9 @@ async fn page(
         [] => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
     };
-    let page = blocking(Arc::clone(service), move |service| {
+    let made = blocking(Arc::clone(service), move |service| {
         let mut sources = choice::rows(service, None, &form)?;
-        Ok(NewGrantPage {
+        let page = NewGrantPage {
             frame,
             client: form.value("client").to_owned(),
             from: form.value("from").to_owned(),
@@ -265,10 +246,16 @@ async fn page(
             sources,
             ends: choice::ends(&form),
             once: form.value("mode") == "single_use",
+            templates: templates::rows(service, &form)?,
             mistakes,
-        })
+        };
+        Ok((page, form))
     });
-    html(status, &page.await?)
+    let (mut page, form) = made.await?;
+    let ticked = value_choice::ticked(&page.sources);
+    let figures = value_choice::figures(Arc::clone(service), ticked, form).await?;
+    value_choice::show(figures, &mut page.sources);
+    html(status, &page)
 }
 
 /// What is wrong with a choice, one line each; anything else is a failure of ours.
@@ -291,23 +278,7 @@ fn like(overview: &Overview) -> Vec<(String, String)> {
         pair("client", client(overview)),
     ];
     for row in &overview.streams {
-        let value = format!("{}/{}", row.connection_id, row.stream);
-        pairs.extend(
-            row.fields
-                .iter()
-                .map(|field| pair("field", format!("{value}/{field}"))),
-        );
-        let time = row.time_constraint.as_ref();
-        let bounds = [
-            ("since", time.and_then(|time| time.since.as_deref())),
-            ("until", time.and_then(|time| time.until.as_deref())),
-        ];
-        for (name, at) in bounds {
-            // The form takes a day.
-            let day: Option<String> = at.map(|at| at.chars().take(10).collect());
-            pairs.extend(day.map(|day| (format!("{name}:{value}"), day)));
-        }
-        pairs.push(pair("stream", value));
+        pairs.extend(choice::pairs_of(&row.chosen()));
     }
     pairs
 }

@@ -1,6 +1,6 @@
 //! The review: who would get what, with samples of the records they would see.
 
-use contract::grant::{AccessMode, Authority, GrantedRow, GrantedStream};
+use contract::grant::{AccessMode, Authority, GrantedAuthority, GrantedRow, GrantedStream};
 use contract::query::{Count, ListOptions, PageLimit, Reading, RecordsQuery};
 use contract::reader::ReadContract as _;
 use contract::record::Record;
@@ -158,6 +158,8 @@ pub(super) struct StreamPreview {
     /// All that would be granted of it, in words.
     pub(super) words: String,
     pub(super) samples: Vec<Vec<Member>>,
+    /// Records that only one rule keeps back.
+    pub(super) outside: Vec<Vec<Member>>,
 }
 
 /// Whether all of it can be used only once.
@@ -196,9 +198,52 @@ pub(super) async fn rows(
             reader: &reader,
             records: samples,
         };
-        rows.push(stream_preview(service, streams, row, sampling).await?);
+        let mut preview = stream_preview(service, streams, row, sampling).await?;
+        if samples > 0 {
+            preview.outside = outside(service, &granted, row).await?;
+        }
+        rows.push(preview);
     }
     Ok(rows)
+}
+
+/// Records just outside: each meets every rule but one.
+async fn outside(
+    service: &Service,
+    granted: &GrantedAuthority,
+    row: &GrantedRow,
+) -> Result<Vec<Vec<Member>>, Problem> {
+    let mut turned = Vec::new();
+    for (at, rule) in row.only.iter().enumerate() {
+        let mut other = row.clone();
+        other.only.remove(at);
+        other.except.push(rule.clone());
+        turned.push(other);
+    }
+    for (at, rule) in row.except.iter().enumerate() {
+        let mut other = row.clone();
+        other.except.remove(at);
+        other.only.push(rule.clone());
+        turned.push(other);
+    }
+    let most = usize::try_from(SAMPLES).unwrap_or(usize::MAX);
+    let mut samples = Vec::new();
+    for other in turned {
+        let mut settings = service.reader_settings.clone();
+        settings.disclosures = None;
+        let authority = Authority::Granted(granted.clone().with_rows(vec![other]));
+        let reader = GrantReader::new(service.store.clone(), authority, settings);
+        let mut query = RecordsQuery::new(row.stream.clone());
+        query.connection_id = Some(row.connection.to_string());
+        query.limit = PageLimit::new(SAMPLES);
+        for record in &reader.records(query).await?.data {
+            let sample = members(record.data.as_deref(), VALUE_CHARS)?;
+            if samples.len() < most && !samples.contains(&sample) {
+                samples.push(sample);
+            }
+        }
+    }
+    Ok(samples)
 }
 
 struct Sampling<'a> {
@@ -247,6 +292,7 @@ async fn stream_preview(
             .take(shown)
             .map(sample)
             .collect::<Result<_, _>>()?,
+        outside: Vec::new(),
     })
 }
 

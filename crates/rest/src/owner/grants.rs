@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::error::ErrorCode;
+use contract::grant::AccessMode;
 use contract::time::Instant;
 use grants::{IssueError, Recipient, Selection, ShowError};
 
@@ -34,6 +35,10 @@ pub(super) async fn create(mut context: RequestContext) -> HandlerResult {
         let selection = match new.selection {
             GrantSelection::Flags(flags) => Selection::from_flags(flags)?,
             GrantSelection::Details(text) => Selection::from_details(&text)?,
+            GrantSelection::Template(name) => {
+                let template = grants::template(&*service.store, &name, service.now())?;
+                Selection::from_choice(template.streams, AccessMode::Continuous)
+            }
         };
         let clock = &*service.reader_settings.clock;
         let client = new.client.as_deref().map(Recipient::Client);

@@ -286,6 +286,16 @@ pub enum GrantSelection {
     Flags(grants::Flags),
     /// By RFC 9396 authorization details.
     Details(String),
+    /// By the name of a template.
+    Template(String),
+}
+
+/// A template to keep.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NewTemplate {
+    pub name: String,
+    /// The grant or package whose selection it keeps.
+    pub from: String,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

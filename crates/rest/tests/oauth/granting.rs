@@ -3,6 +3,7 @@
 use grants::{Flags, Selection};
 
 use crate::fixture::{Answer, Browser, World};
+use crate::shared::connect;
 
 /// What is chosen for a new grant: two fields of the letters at work.
 const CHOSEN: &[(&str, &str)] = &[
@@ -114,7 +115,7 @@ async fn what_cannot_be_granted_is_told_and_the_form_is_kept() {
     assert!(world.store.grants().unwrap().is_empty());
 }
 
-// GM-01: a grant made from another keeps its rules, for which the form has no place.
+// GM-01: a grant made from another keeps its rules, unless the owner drops them.
 #[tokio::test]
 async fn another_like_it_keeps_the_rules() {
     let world = World::new().await;
@@ -136,11 +137,128 @@ async fn another_like_it_keeps_the_rules() {
     let id = issued.unwrap().grant_id.unwrap().to_string();
     let rule = "; never where subject is &#34;&#60;tea&#62;&#34;";
     browser.get(&format!("/grants/{id}")).await.shows(rule);
-    let wanted = [CHOSEN, &[("from", &id)]].concat();
+    let form = browser.get(&format!("/grants/new?from={id}")).await;
+    form.shows("name=\"except-rule:work/messages\"");
+    form.shows("<bdi>never where subject is &#34;&#60;tea&#62;&#34;</bdi>");
+    let kept = r#"{"field":"subject","eq":"<tea>"}"#;
+    let kept = ("except-rule:work/messages", kept);
+    let wanted = [CHOSEN, &[("from", &id), kept]].concat();
     let review = browser.send_form("/grants/new/review", "/grants/new", &wanted);
-    review
+    let review = review.await;
+    review.shows(&format!("work messages: id, subject{rule}"));
+    let dropped = [CHOSEN, &[("from", &id)]].concat();
+    let review = browser.send_form("/grants/new/review", "/grants/new", &dropped);
+    let review = review.await;
+    review.shows("Not any more:");
+    review.shows(rule);
+}
+
+// GM-05: values with counts to choose from, how many records the rules leave, and records inside and just outside.
+#[tokio::test]
+async fn a_choice_by_values_shows_what_it_means() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let page = browser
+        .send_form("/grants/new", "/grants/new", CHOSEN)
+        .await;
+    page.shows("<bdi>bank@example.test</bdi></td><td>3</td>");
+    page.shows("name=\"only:work/messages\" value=\"from_email=bank@example.test\"");
+    let only = ("only:work/messages", "from_email=bank@example.test");
+    let never = ("except-lines:work/messages", "subject~=2\n");
+    let ruled = [CHOSEN, &[only, never]].concat();
+    let page = browser
+        .send_form("/grants/new", "/grants/new", &ruled)
+        .await;
+    page.shows("<b>2 of 3 records</b> with these rules.");
+    page.shows(
+        "value=\"from_email=bank@example.test\" aria-label=\"only bank@example.test\" checked",
+    );
+    let review = browser.send_form("/grants/new/review", "/grants/new", &ruled);
+    let review = review.await;
+    review.shows("<b>2 records</b> now.");
+    let (inside, outside) = review.text.split_once("Just outside").unwrap();
+    assert!(inside.contains("Letter 1") && !inside.contains("Letter 2"));
+    assert!(outside.contains("Letter 2") && !outside.contains("Letter 1"));
+    let wrong = [CHOSEN, &[("only-lines:work/messages", "subject")]].concat();
+    let page = browser.send_form("/grants/new/review", "/grants/new", &wrong);
+    let page = page.await;
+    assert_eq!(page.status, 400);
+    page.shows("is not a condition");
+    // The same choice at consent.
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let csrf = browser.picker(&request).await.field("csrf");
+    let form = [
+        &[("csrf", csrf.as_str()), ("request", &request)],
+        ruled.as_slice(),
+    ]
+    .concat();
+    let page = browser.post("/consent", &form).await;
+    page.shows("<b>2 of 3 records</b> with these rules.");
+    let review = browser.review(&request, &ruled).await;
+    review.shows("Just outside");
+}
+
+// GM-06: the sentence that was agreed to is kept with its digest, and shown with the grant.
+// GM-08: only the granted part of a field is shown.
+#[tokio::test]
+async fn what_was_agreed_to_is_kept_and_a_part_of_a_field_is_given() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let part = [
+        ("field", "work/messages/from_email"),
+        ("redact:work/messages/from_email", "domain"),
+    ];
+    let wanted = [CHOSEN, &part].concat();
+    let made = browser.send_form("/grants/new/issue", "/grants/new", &wanted);
+    let token = token(&made.await);
+    let read = world
+        .read(&token, "/v1/streams/messages/records?limit=1")
+        .await;
+    assert!(
+        read.text.contains(r#""from_email":"example.test""#),
+        "{}",
+        read.text
+    );
+    let grant = world.store.grants().unwrap()[0].clone();
+    let document: serde_json::Value = serde_json::from_str(&grant.document).unwrap();
+    let agreed = &document["agreed"];
+    let sentence = "work messages: id, subject, from_email; of from_email only the domain";
+    assert_eq!(agreed["lines"], serde_json::json!([sentence]));
+    let page = browser.get(&format!("/grants/{}", grant.id)).await;
+    page.shows(&format!(
+        "agreed to as {}",
+        agreed["digest"].as_str().unwrap()
+    ));
+    page.shows(sentence);
+}
+
+// GM-09: a selection is kept by name and fills in the form again; a connection that comes later is no part of it.
+#[tokio::test]
+async fn a_template_fills_in_the_form_without_what_came_later() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let never = ("except-lines:work/messages", "subject~=2");
+    let kept = [CHOSEN, &[never, ("save_as", "work <only>")]].concat();
+    let made = browser.send_form("/grants/new/issue", "/grants/new", &kept);
+    assert_eq!(made.await.status, 200);
+    let form = browser.get("/grants/new").await;
+    form.shows("Fill in with the template <bdi>work &#60;only&#62;</bdi>");
+    form.hides("which came later");
+    assert_eq!(form.text.matches(" checked").count(), 1);
+    connect(&*world.store, "demo_mail", "later", "Later");
+    let form = browser.get("/grants/new?template=work%20%3Conly%3E").await;
+    form.shows("without <bdi>Later</bdi>, which came later");
+    form.shows("value=\"work/messages/subject\" checked");
+    form.shows("subject~=2");
+    form.hides("value=\"later/messages\" checked");
+    let client = world.client().await;
+    let request = browser.ask(&client, &[]).await;
+    let page = format!("/consent?request={request}&template=work%20%3Conly%3E");
+    browser
+        .get(&page)
         .await
-        .shows(&format!("work messages: id, subject{rule}"));
+        .shows("value=\"work/messages/subject\" checked");
 }
 
 #[tokio::test]

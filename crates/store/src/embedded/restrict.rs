@@ -311,7 +311,12 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
             Ok(ColumnTest::Any(tests))
         }
         Test::Prefix(beginning) => {
-            let name = column(entry, field, SlotKind::Strings, "has no dictionary of texts")?;
+            let name = column(
+                entry,
+                field,
+                SlotKind::Strings,
+                "has no dictionary of texts",
+            )?;
             Ok(ColumnTest::Prefix(name, beginning.clone()))
         }
         Test::Words(words) => {

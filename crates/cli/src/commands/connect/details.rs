@@ -44,11 +44,14 @@ pub(super) struct RequestedAccess {
     /// No record that meets this condition, whatever else allows it (may be repeated)
     #[arg(long, value_name = "FIELD=VALUE", requires = "stream")]
     except: Vec<String>,
+    /// Only a part of a field, as in `pdpp grant create` (may be repeated)
+    #[arg(long, value_name = "FIELD=HOW", requires = "stream")]
+    redact: Vec<String>,
     /// Anything richer: RFC 9396 authorization details, a JSON file ('-' reads stdin)
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["source", "stream", "connection", "fields", "since", "until", "only", "except"]
+        conflicts_with_all = ["source", "stream", "connection", "fields", "since", "until", "only", "except", "redact"]
     )]
     details: Option<PathBuf>,
 }
@@ -81,6 +84,7 @@ impl RequestedAccess {
             .option("until", self.until.as_ref())
             .options("where", &self.only)
             .options("except", &self.except)
+            .options("redact", &self.redact)
             .option("details", self.details.as_ref().map(|path| path.display()))
     }
 
@@ -131,6 +135,14 @@ impl RequestedAccess {
                     .map_err(|mistakes| refused(mistakes, None, output))?;
                 terms.insert(member.to_owned(), json!(rules));
             }
+        }
+        if !self.redact.is_empty() {
+            let redact = self.redact.iter();
+            let redact = redact.map(|text| text.rsplit_once('=').unwrap_or((text.as_str(), "")));
+            let redact: Map<String, Value> = redact
+                .map(|(field, how)| (field.to_owned(), how.into()))
+                .collect();
+            terms.insert("redact".to_owned(), redact.into());
         }
         if !self.connection.is_empty() {
             terms.insert("instance_ids".to_owned(), json!(self.connection));

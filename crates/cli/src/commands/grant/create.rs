@@ -54,14 +54,24 @@ pub(crate) struct Options {
     /// No record that meets this condition, whatever else allows it (may be repeated)
     #[arg(long, value_name = "FIELD=VALUE")]
     except: Vec<String>,
+    /// Show only a part of a field: first:N, year, month, domain, hash or presence (may be repeated)
+    #[arg(long, value_name = "FIELD=HOW")]
+    redact: Vec<String>,
     /// When the grant ends: RFC 3339 or a date [default: in 90 days; for single use, in one]
     #[arg(long, value_name = "T", value_parser = moment)]
     expires: Option<Instant>,
+    /// What a template selects, which `pdpp grant template` keeps
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["connection", "stream", "fields", "since", "until", "only", "except", "redact", "details"]
+    )]
+    template: Option<String>,
     /// Anything richer: RFC 9396 authorization details, a JSON file ('-' reads stdin)
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["connection", "stream", "fields", "since", "until", "only", "except"]
+        conflicts_with_all = ["connection", "stream", "fields", "since", "until", "only", "except", "redact"]
     )]
     details: Option<PathBuf>,
 }
@@ -95,6 +105,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
 /// The selection from the options, with every mistake that can be found without the data.
 fn requested_selection(options: &Options, context: &Context) -> CommandResult<GrantSelection> {
     let each = |mistakes: SelectionError| mistakes.0.into_iter().map(|one| one.to_string());
+    if let Some(name) = &options.template {
+        return Ok(GrantSelection::Template(name.clone()));
+    }
     let Some(file) = &options.details else {
         let flags = flags(options);
         Selection::from_flags(flags.clone()).map_err(|mistakes| {
@@ -120,6 +133,7 @@ fn flags(options: &Options) -> Flags {
         until: options.until.clone(),
         only: options.only.clone(),
         except: options.except.clone(),
+        redact: options.redact.clone(),
     }
 }
 

@@ -128,7 +128,8 @@ fn terms(whole: &Shown, owner: &OwnerClient, output: Output) -> CommandResult {
             _ => "Of ".to_owned(),
         };
         output.data(&format!("{own}{}:", wording.title(grant)))?;
-        for line in wording.grant(grant, &whole.overview.streams) {
+        let lines = wording.grant(grant, &whole.overview.streams);
+        for line in lines.iter().chain(&wording.agreed(grant)) {
             output.data(&format!("  {line}"))?;
         }
     }

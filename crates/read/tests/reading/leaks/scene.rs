@@ -71,12 +71,12 @@ type Address = (&'static str, &'static str, &'static str);
 pub(super) type Members = Vec<(&'static str, Value)>;
 
 #[derive(Clone)]
-struct Write {
+pub(super) struct Write {
     /// Connection, stream and key.
-    address: Address,
+    pub(super) address: Address,
     emitted_at: String,
     /// Nothing for a deletion.
-    record: Option<Members>,
+    pub(super) record: Option<Members>,
     /// The text in each member that occurs nowhere else.
     marker: String,
     /// The markers of members that an earlier write brought.
@@ -91,6 +91,8 @@ pub(crate) struct Granted {
     keys: Option<Vec<&'static str>>,
     only: Vec<Rule>,
     except: Vec<Rule>,
+    /// Fields of which only a part is shown.
+    pub(super) redact: BTreeMap<&'static str, &'static str>,
 }
 
 impl Granted {
@@ -104,15 +106,19 @@ impl Granted {
             keys: dice.once_in(3).then(|| dice.some(&IDS)),
             only: Rule::some(dice, stream),
             except: Rule::some(dice, stream),
+            redact: BTreeMap::new(),
         }
     }
 
     /// What must be stored for the grant to show what it shows.
     fn keeps(&self, field: &str) -> bool {
+        self.fields.contains(&field) || self.decides_by(field)
+    }
+
+    /// Whether records are shown or hidden by the value of a field.
+    pub(super) fn decides_by(&self, field: &str) -> bool {
         let mut rules = self.only.iter().chain(&self.except);
-        self.fields.contains(&field)
-            || (field == "dmoment" && self.since.is_some())
-            || rules.any(|rule| rule.field == field)
+        (field == "dmoment" && self.since.is_some()) || rules.any(|rule| rule.field == field)
     }
 
     fn document(&self, name: &str) -> Value {
@@ -132,13 +138,16 @@ impl Granted {
                 answer[name] = rules.iter().map(|rule| rule.document.clone()).collect();
             }
         }
+        if !self.redact.is_empty() {
+            answer["redact"] = json!(self.redact);
+        }
         answer
     }
 }
 
 pub(crate) struct Scene {
-    first: Vec<Write>,
-    second: Vec<Write>,
+    pub(super) first: Vec<Write>,
+    pub(super) second: Vec<Write>,
     pub(crate) granted: BTreeMap<&'static str, Granted>,
 }
 
@@ -262,9 +271,13 @@ impl Scene {
         world
     }
 
+    pub(crate) fn write_rest(&self, world: &World) {
+        write_all(world, self.second.iter().map(Write::change).collect());
+    }
+
     /// Writes the second half into both.
     pub(crate) fn go_on(&self, rich: &World, poor: &World) {
-        write_all(rich, self.second.iter().map(Write::change).collect());
+        self.write_rest(rich);
         let mut there = BTreeSet::new();
         for write in &self.first {
             self.poor_change(write, &mut there);
