@@ -48,7 +48,7 @@ const DOWNLOADS: [Download; 5] = [
     Download {
         file: "All mail.mbox",
         content: MBOX,
-        recognised: "mail (mbox or eml)",
+        recognised: "mail (mbox, eml, emlx or a Maildir)",
         connection: "mailbox",
         read: 3,
         told: "line 13: malformed_mail: the message cannot be read: it has none of the headers of a message, or over 1 MiB of them",
@@ -144,7 +144,7 @@ fn a_dry_run_of_a_known_export_makes_nothing() {
     let told = home.run(format!("import {file} --dry-run")).succeeds();
     assert_eq!(
         told.stderr,
-        "Recognised mail (mbox or eml). It would go into a new connection 'Mailbox'.\nDry run for 'Mailbox', nothing was written: 1 read, 1 added, 0 updated, 0 unchanged, 0 rejected.\n"
+        "Recognised mail (mbox, eml, emlx or a Maildir). It would go into a new connection 'Mailbox'.\nDry run for 'Mailbox', nothing was written: 1 read, 1 added, 0 updated, 0 unchanged, 0 rejected.\n"
     );
     assert_eq!(home.run("connections --json").stdout, "[]\n");
     home.run(format!("import {file}")).succeeds();
@@ -161,18 +161,18 @@ fn a_known_export_goes_only_where_it_belongs() {
     let mail = home.file("Inbox", MBOX);
     let lines = home.file("messages.jsonl", "{\"id\":\"a\"}\n");
     home.run(format!("import {mail} --connection mail-work")).refused(
-        "error: connection 'mail-work' is one of connector 'mail'; mail (mbox or eml) goes into one of 'mailbox'\nhint: leave out --connection to have one made",
+        "error: connection 'mail-work' is one of connector 'mail'; mail (mbox, eml, emlx or a Maildir) goes into one of 'mailbox'\nhint: leave out --connection to have one made",
     );
     home.run(format!("import {mail} --as mail/messages")).refused(
-        "error: the input is mail (mbox or eml), which knows its streams itself\nhint: leave out --as",
+        "error: the input is mail (mbox, eml, emlx or a Maildir), which knows its streams itself\nhint: leave out --as",
     );
     home.run(format!("import {mail} {lines}")).refused(
-        "error: ~/Inbox is mail (mbox or eml) and ~/messages.jsonl is no export that is recognised\nhint: import each kind with a command of its own",
+        "error: ~/Inbox is mail (mbox, eml, emlx or a Maildir) and ~/messages.jsonl is no export that is recognised\nhint: import each kind with a command of its own",
     );
     // A pipe is not looked at before it is read, and still nothing of it ends up in the wrong place.
     let piped = home.run_with("import - --connection mail-work", MBOX.as_bytes());
     piped.refused_saying(&[
-        "error: stdin: it is mail (mbox or eml), which goes into a connection of 'mailbox', not of 'mail'",
+        "error: stdin: it is mail (mbox, eml, emlx or a Maildir), which goes into a connection of 'mailbox', not of 'mail'",
         "hint: write it to a file and import that: then it is recognised, and its connection found or added",
     ]);
     home.run_with("import -", b"id,subject\na,x\n")
@@ -284,7 +284,7 @@ fn an_archive_of_many_exports_is_imported_with_one_command() {
     home.file("takeout.zip", takeout());
     let first = home.run("import ~/takeout.zip").exits(1);
     first.says_all(&[
-        "Recognised mail (mbox or eml). Added the connection 'mailbox' for it.\n",
+        "Recognised mail (mbox, eml, emlx or a Maildir). Added the connection 'mailbox' for it.\n",
         "Imported into 'Mailbox': 3 read, 2 added, 0 updated, 0 unchanged, 1 rejected.\n",
         "Recognised calendars (ics). Added the connection 'calendar-file' for it.\n",
         "Imported into 'WhatsApp': 5 read, 5 added, 0 updated, 0 unchanged, 0 rejected.\n",

@@ -208,7 +208,9 @@ impl Walk {
             let name = entry.file_name().to_string_lossy().into_owned();
             let place = place.join(&name);
             match entry.file_type() {
-                _ if is_hidden(&name) => self.skip(place.shown, SkipReason::Hidden),
+                _ if is_hidden(&name) && !entry.path().join("cur").is_dir() => {
+                    self.skip(place.shown, SkipReason::Hidden);
+                }
                 Ok(kind) if kind.is_dir() => self.folder(&entry.path(), &place, depth + 1),
                 Ok(kind) if kind.is_file() => {
                     let size = entry.metadata().map_or(0, |metadata| metadata.len());
@@ -304,7 +306,7 @@ impl Walk {
     ) {
         let name = name.replace('\\', "/");
         let place = archive.join(&name);
-        let (path, hidden) = (place.shown.clone(), name.split('/').any(is_hidden));
+        let (path, hidden) = (place.shown.clone(), has_hidden_part(&name));
         match found {
             Err(why) => self.skip(path, why),
             Ok(_) if !is_safe(&name) => self.skip(path, SkipReason::UnsafeName),
@@ -366,6 +368,19 @@ impl Place {
 /// Whether a name is of the system's or of a program's own files.
 fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || matches!(name, "__MACOSX" | "Thumbs.db" | "desktop.ini")
+}
+
+/// Whether a path leads through a hidden folder or to a hidden file. Folders of a Maildir begin with a dot too: they hold one that
+/// is called `cur`.
+fn has_hidden_part(path: &str) -> bool {
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        let of_maildir = matches!(parts.peek(), Some(&("cur" | "new" | "tmp")));
+        if is_hidden(part) && !of_maildir {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a name inside an archive stays inside.

@@ -484,7 +484,10 @@ mod tests {
         assert_eq!(input.format().unwrap(), export);
         let input = Input::from_file("x", "x", &b"Dear diary"[..]).unwrap();
         let error = input.format().unwrap_err().to_string();
-        assert!(error.contains("mail (mbox or eml)"), "{error}");
+        assert!(
+            error.contains("mail (mbox, eml, emlx or a Maildir)"),
+            "{error}"
+        );
     }
 
     #[test]

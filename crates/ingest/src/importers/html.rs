@@ -224,10 +224,11 @@ impl Text {
         if !tag.is_end && HIDDEN.contains(&tag.name.as_str()) {
             return after_element(rest, &tag.name);
         }
-        if tag.name == "a" && self.typed.is_some() {
+        if tag.name == "a" {
             self.end_link();
             let attributes = tag.after.strip_suffix(rest).unwrap_or_default();
-            self.link = address(attributes).map(|to| (self.written.len(), to));
+            let to = address(attributes).filter(|to| self.typed.is_some() || leads_out(to));
+            self.link = to.map(|to| (self.written.len(), to));
         }
         self.element(&tag.name, tag.is_end);
         rest
@@ -237,7 +238,8 @@ impl Text {
     fn end_link(&mut self) {
         if let Some((start, to)) = self.link.take() {
             let shown = self.written.get(start..).unwrap_or_default().trim();
-            if shown != to && Some(shown) != to.strip_prefix("mailto:") {
+            let plain = to.strip_prefix("mailto:").unwrap_or(&to);
+            if shown != to && shown != plain.trim_end_matches('/') {
                 format!(" <{to}>").chars().for_each(|one| self.push(one));
             }
         }
@@ -326,6 +328,12 @@ fn after_tag(attributes: &str) -> &str {
     ""
 }
 
+/// Whether an address means something outside of its document.
+fn leads_out(address: &str) -> bool {
+    let schemes = ["http://", "https://", "mailto:"];
+    schemes.iter().any(|scheme| address.starts_with(scheme))
+}
+
 fn address(attributes: &str) -> Option<String> {
     let at = attributes.to_ascii_lowercase().find("href=")?;
     let value = attributes.get(at + "href=".len()..)?;
@@ -377,6 +385,10 @@ mod tests {
             ),
             ("a<!-- b > c -->d<![if !mso]>e<![endif]><?xml ?>", "ade"),
             ("<a title=\"a > b\" href='x'>link</a>", "link"),
+            (
+                "<p>See <a href=\"https://example.org/a?b=1&amp;c=2\">the <b>list</b></a>, <a href='https://example.org/'>https://example.org</a>",
+                "See the list <https://example.org/a?b=1&c=2>, https://example.org",
+            ),
             ("<p don't>it's</p>", "it's"),
             (
                 "1 < 2 & 3 &lt; 4 &amp; &#228;&#x1F600;&eacute; &nosuch; &#146;",

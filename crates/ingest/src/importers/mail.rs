@@ -1,10 +1,12 @@
-//! Mail: an mbox file with many messages, or a file that is one message.
+//! Mail: an mbox file with many messages, or a file that is one message, as it is, in a Maildir or as Apple Mail keeps it
+//! ([`emlx`]).
 //!
 //! What is known of an mbox: a message begins with a `From ` line, and where a line of a message would look like one, it is
 //! quoted with `>`. Everything else programs disagree about, so little is asked of such a line ([`mbox`]). Structure and
 //! encodings of a message are taken apart with bounds on depth and number ([`mime`]), because anybody can send one.
 
 mod date;
+mod emlx;
 mod mbox;
 mod message;
 mod mime;
@@ -22,7 +24,7 @@ use self::mbox::{FromLine, Messages, RawMessage};
 use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::Known;
+use crate::exports::{Candidate, Known, Verdict};
 use crate::importer::{File, Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
@@ -43,14 +45,55 @@ const TELLING: [&str; 10] = [
 
 pub(crate) const EXPORT: Known = Known {
     name: "mail",
-    title: "mail (mbox or eml)",
+    title: "mail (mbox, eml, emlx or a Maildir)",
     connector_key: "mailbox",
     declaration: || include_str!("../../declarations/mailbox.json"),
-    origin: "Google Takeout (takeout.google.com): Mail. Thunderbird: the files without ending in the profile's Mail folders. Apple Mail: Mailbox > Export. Single messages: save as .eml",
+    origin: "Google Takeout (takeout.google.com): Mail. Thunderbird: the files without ending in the profile's Mail folders. Apple Mail: Mailbox > Export, or the folder ~/Library/Mail with its .emlx files. A Maildir: name the folder. Single messages: save as .eml",
     contents: "messages with their labels, and attachments",
-    recognise: |file| recognise(file.head, file.file_name()).into(),
-    importer: |input, acceptor, _| Box::new(MailImporter::new(input.into_reader(), acceptor)),
+    recognise: verdict,
+    importer: |input, acceptor, _| {
+        let reader = emlx::MessageReader::new(input.into_reader());
+        Box::new(MailImporter::new(reader, acceptor))
+    },
 };
+
+/// Files that the programs that keep a Maildir put beside its messages.
+const OF_MAILDIR: [&str; 3] = ["maildirfolder", "maildirsize", "subscriptions"];
+
+fn verdict(file: &Candidate<'_>) -> Verdict {
+    let name = file.file_name();
+    let folder = file.path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
+    if recognise(file.head, name) {
+        return match folder {
+            "tmp" => Verdict::Leaves("messages of a Maildir that were not delivered completely"),
+            "cur" if is_trashed(name) => Verdict::Leaves("messages that are marked as deleted"),
+            _ => Verdict::Takes,
+        };
+    }
+    if let Some((_, message)) = emlx::split(file.head) {
+        let is_mail = count_mail_headers(message) >= 2;
+        let is_called = name.to_ascii_lowercase().ends_with(".emlx");
+        return match (is_mail, is_called) {
+            (true, _) => Verdict::Takes,
+            (false, true) => Verdict::Misses("no headers of a message follow its length"),
+            (false, false) => Verdict::Unlike,
+        };
+    }
+    let of_server = ["dovecot-", "dovecot.", "courierimap"];
+    if OF_MAILDIR.contains(&name) || of_server.iter().any(|begins| name.starts_with(begins)) {
+        return Verdict::Leaves("what programs note of a Maildir");
+    }
+    Verdict::Unlike
+}
+
+/// Whether the flags in the name of a message of a Maildir say that it was deleted. Where a colon cannot be part of a name,
+/// another sign stands for it.
+fn is_trashed(name: &str) -> bool {
+    let flags = [":2,", ";2,", "!2,"]
+        .iter()
+        .find_map(|sign| Some(name.rsplit_once(sign)?.1));
+    flags.is_some_and(|flags| flags.contains('T'))
+}
 
 /// Whether a file that begins like this holds mail.
 pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
