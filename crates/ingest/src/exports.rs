@@ -13,7 +13,8 @@ use contract::key::RecordKey;
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::{
-    agent_logs, calendar, chatgpt, claude, contacts, mail, markdown, slack, telegram, whatsapp,
+    agent_logs, bank, calendar, chatgpt, claude, contacts, mail, markdown, slack,
+    telegram, whatsapp,
 };
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
@@ -112,6 +113,7 @@ impl Companions {
 }
 
 impl Export {
+    pub const BANK: Self = Self(&bank::EXPORT);
     pub const CHATGPT: Self = Self(&chatgpt::EXPORT);
     pub const CLAUDE: Self = Self(&claude::EXPORT);
     pub const CLAUDE_CODE: Self = Self(&agent_logs::CLAUDE_CODE);
@@ -136,6 +138,7 @@ impl Export {
         Self::CLAUDE_CODE,
         Self::CODEX,
         Self::SLACK,
+        Self::BANK,
         // Any text may be one of these, so they are asked last.
         Self::MARKDOWN,
     ];

@@ -1,6 +1,7 @@
 //! The formats that can be imported, one file each.
 
 pub(crate) mod agent_logs;
+pub(crate) mod bank;
 pub(crate) mod calendar;
 pub(crate) mod chatgpt;
 pub(crate) mod claude;
@@ -13,6 +14,7 @@ mod json_members;
 mod jsonl;
 pub(crate) mod mail;
 pub(crate) mod markdown;
+mod markup;
 mod outline;
 mod pieces;
 pub(crate) mod slack;

@@ -35,7 +35,9 @@ pub(crate) struct Field {
 enum Kind {
     Text,
     Integer,
+    Number,
     Boolean,
+    Date,
     Time,
     Texts,
     Object,
@@ -58,6 +60,14 @@ pub(crate) const fn text(name: &'static str) -> Field {
 
 pub(crate) const fn integer(name: &'static str) -> Field {
     field(name, Kind::Integer)
+}
+
+pub(crate) const fn number(name: &'static str) -> Field {
+    field(name, Kind::Number)
+}
+
+pub(crate) const fn date(name: &'static str) -> Field {
+    field(name, Kind::Date)
 }
 
 pub(crate) const fn boolean(name: &'static str) -> Field {
@@ -102,6 +112,8 @@ impl Field {
         let mut schema = match self.kind {
             Kind::Text => json!({"type": "string"}),
             Kind::Integer => json!({"type": "integer"}),
+            Kind::Number => json!({"type": "number"}),
+            Kind::Date => json!({"type": "string", "format": "date"}),
             Kind::Boolean => json!({"type": "boolean"}),
             Kind::Time => json!({"type": "string", "format": "date-time"}),
             Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
@@ -116,7 +128,10 @@ impl Field {
     }
 
     fn is_ranged(&self) -> bool {
-        matches!(self.kind, Kind::Integer | Kind::Time)
+        matches!(
+            self.kind,
+            Kind::Integer | Kind::Number | Kind::Date | Kind::Time
+        )
     }
 }
 
@@ -176,7 +191,7 @@ impl Stream {
             .iter()
             .map(|name| ((*name).to_owned(), json!(["gte", "gt", "lte", "lt"])))
             .collect();
-        let numbers = named(&|field| field.kind == Kind::Integer);
+        let numbers = named(&|field| matches!(field.kind, Kind::Integer | Kind::Number));
         let grouped = named(&|field| field.is_grouped);
         let expand = self.children.iter();
         let expand: Vec<Value> = expand
@@ -189,7 +204,7 @@ impl Stream {
                 "min": ranged,
                 "max": ranged,
                 "group_by": grouped,
-                "group_by_time": named(&|field| field.kind == Kind::Time),
+                "group_by_time": named(&|field| matches!(field.kind, Kind::Date | Kind::Time)),
                 "count_distinct": grouped,
             },
         });

@@ -12,7 +12,7 @@ use std::io::BufRead;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::cells::{date, iso, number};
+pub(crate) use self::cells::{DateOrder, date, iso, number};
 use self::column::{Column, Kind};
 use self::csv_rows::CsvRows;
 pub(crate) use self::csv_rows::unique as unique_names;

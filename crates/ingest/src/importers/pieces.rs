@@ -1,9 +1,11 @@
 //! Files that fall into pieces: the elements of a JSON array, the lines of a log, or one piece alone. Each piece is held, up
 //! to a limit, and made into records; the file as a whole never is.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, Read as _};
 
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use serde_json::Value;
 
 use crate::accept::Acceptor;
@@ -51,6 +53,17 @@ pub(crate) fn malformed(message: impl Into<String>) -> Rejection {
 /// Parses a piece that is JSON.
 pub(crate) fn parse_json(piece: &[u8]) -> Result<Value, Rejection> {
     serde_json::from_slice(piece).map_err(|error| malformed(format!("it is not JSON: {error}")))
+}
+
+/// The text of a piece, in whichever encoding it was written: UTF-8, UTF-16 if a mark says so, else Windows-1252.
+pub(crate) fn read_text(piece: &[u8]) -> Cow<'_, str> {
+    let marked = Encoding::for_bom(piece).map(|(encoding, _)| encoding);
+    let encoding = match marked {
+        Some(encoding) => encoding,
+        None if std::str::from_utf8(piece).is_ok() => UTF_8,
+        None => WINDOWS_1252,
+    };
+    encoding.decode(piece).0
 }
 
 /// How a file falls into pieces.

@@ -1,0 +1,135 @@
+//! The table of activities that PayPal hands out, in English and German.
+
+use super::records::{Account, Statements, Transaction, decimal, order_of};
+use crate::importers::Rows;
+use crate::lines::MAX_LINE_BYTES;
+use crate::table;
+
+/// The names of the columns that are read.
+const COLUMNS: [[&str; 2]; 14] = [
+    ["Date", "Datum"],
+    ["Name", "Name"],
+    ["Type", "Typ"],
+    ["Status", "Status"],
+    ["Currency", "Währung"],
+    ["Fee", "Gebühr"],
+    ["Net", "Netto"],
+    ["From Email Address", "Absender E-Mail-Adresse"],
+    ["To Email Address", "Empfänger E-Mail-Adresse"],
+    ["Transaction ID", "Transaktionscode"],
+    ["Item Title", "Artikelbezeichnung"],
+    ["Balance", "Guthaben"],
+    ["Balance Impact", "Auswirkung auf Guthaben"],
+    ["Invoice Number", "Rechnungsnummer"],
+];
+
+pub(super) fn is_table(head: &str) -> bool {
+    let header = head.lines().next().unwrap_or_default();
+    let has = |english: &str| position(&cells(header), english).is_some();
+    ["Date", "Net", "Fee", "Transaction ID"]
+        .into_iter()
+        .all(has)
+}
+
+fn cells(line: &str) -> Vec<String> {
+    let cells = line.split([',', '\t', ';']);
+    cells
+        .map(|cell| cell.trim_matches(['"', ' ', '\u{feff}']).to_owned())
+        .collect()
+}
+
+/// Where a column stands, by its English name.
+fn position(header: &[String], english: &str) -> Option<usize> {
+    let names = COLUMNS
+        .iter()
+        .find(|names| names.first() == Some(&english))?;
+    header.iter().position(|name| names.contains(&name.trim()))
+}
+
+pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
+    let first = text.lines().next().unwrap_or_default();
+    let delimiter = if first.contains('\t') { b'\t' } else { b',' };
+    let rows = Rows::with_delimiter(text.as_bytes(), MAX_LINE_BYTES, delimiter);
+    let Ok(mut rows) = rows else {
+        return statements.reject("it is no table");
+    };
+    let Ok(Some(header)) = rows.next_cells() else {
+        return;
+    };
+    let mut table = Vec::new();
+    while let Ok(Some(cells)) = rows.next_cells() {
+        table.push(cells);
+    }
+    let cell = |row: &'_ [String], english: &str| -> Option<String> {
+        let text = row.get(position(&header, english)?)?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let days: Vec<String> = table.iter().filter_map(|row| cell(row, "Date")).collect();
+    let (order, is_assumed) = order_of(days.iter().map(String::as_str));
+    if is_assumed {
+        statements.assume("its dates are read with the month first; none of them tells".to_owned());
+    }
+    let mut balances: Vec<Account> = Vec::new();
+    for row in &table {
+        let get = |english: &str| cell(row, english);
+        // A memo says what was agreed, and another row what was paid.
+        let is_memo =
+            get("Balance Impact").is_some_and(|impact| impact.eq_ignore_ascii_case("memo"));
+        let is_pending = get("Status").is_some_and(|status| {
+            ["Pending", "Denied", "Offen", "Abgelehnt"].contains(&status.as_str())
+        });
+        if is_memo || is_pending {
+            statements.leave_pending();
+            continue;
+        }
+        let amount = get("Net").and_then(|text| decimal(&text));
+        let is_debit = amount
+            .as_deref()
+            .is_some_and(|amount| amount.starts_with('-'));
+        let other = if is_debit {
+            "To Email Address"
+        } else {
+            "From Email Address"
+        };
+        let day = get("Date").and_then(|day| Some(table::date(&day, order)?.text));
+        let balance = get("Balance").and_then(|text| decimal(&text));
+        let currency = get("Currency");
+        let account = Account {
+            id: format!("paypal-{}", currency.as_deref().unwrap_or_default()),
+            name: Some("PayPal".to_owned()),
+            bank: Some("PayPal".to_owned()),
+            currency: currency.clone(),
+            balance: balance.clone(),
+            balance_on: day.clone(),
+            ..Account::default()
+        };
+        statements.transaction(Transaction {
+            account_id: account.id.clone(),
+            bank_id: get("Transaction ID"),
+            booked_on: day,
+            amount,
+            currency,
+            counterparty: get("Name"),
+            counterparty_account: get(other),
+            purpose: get("Item Title"),
+            reference: get("Invoice Number"),
+            kind: get("Type"),
+            fee: get("Fee").and_then(|text| decimal(&text)),
+            balance,
+            ..Transaction::default()
+        });
+        keep_latest(&mut balances, account);
+    }
+    for account in &balances {
+        statements.account(account);
+    }
+}
+
+/// Keeps the balance of the latest day; rows of a day may stand in either order, so the first of them counts only where it is later.
+fn keep_latest(balances: &mut Vec<Account>, account: Account) {
+    match balances.iter_mut().find(|one| one.id == account.id) {
+        Some(known) if known.balance_on < account.balance_on => *known = account,
+        Some(_) => {}
+        None => balances.push(account),
+    }
+}
