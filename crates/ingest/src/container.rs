@@ -3,10 +3,11 @@
 //! the walk goes on.
 
 mod bytes;
+pub(crate) mod git;
 mod tape;
 mod zip;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::bytes::Bytes;
+use self::git::Repository;
 use self::tape::{Packing, Tape};
 use self::zip::ZipPart;
 
@@ -69,6 +71,7 @@ enum Content {
         /// Where it begins in the unpacked tape.
         at: u64,
     },
+    Repository(Arc<Repository>),
 }
 
 /// A file inside a container that is not read, and why.
@@ -146,6 +149,15 @@ impl Member {
             Content::File(path) => Ok(Box::new(File::open(path)?)),
             Content::Zip(part) => part.open(),
             Content::Tape { tape, at } => Ok(Box::new(Tape::open(tape, *at, self.size)?)),
+            Content::Repository(repository) => repository.open(),
+        }
+    }
+
+    /// Its place on a tape, where members are best read in their order.
+    fn place_on_tape(&self) -> u64 {
+        match &self.content {
+            Content::Tape { at, .. } => *at,
+            _ => 0,
         }
     }
 
@@ -155,6 +167,7 @@ impl Member {
             Content::File(path) => Bytes::open(path).ok(),
             Content::Zip(part) => part.stored(),
             Content::Tape { tape, at } => tape.plain(*at, self.size),
+            Content::Repository(_) => None,
         }
     }
 }
@@ -168,15 +181,20 @@ pub fn walk(path: &Path, limits: Limits) -> io::Result<Option<Contents>> {
         seen: HashSet::new(),
         total: 0,
         nested: 0,
+        repositories: BTreeMap::new(),
     };
     if fs::metadata(path)?.is_dir() {
         let whole = fs::canonicalize(path)?;
         let name = whole.file_name().unwrap_or_default().to_string_lossy();
-        walk.folder(path, &Place::new(shown.trim_end_matches('/'), &name), 0);
-        return Ok(Some(walk.contents));
+        let place = Place::new(shown.trim_end_matches('/'), &name);
+        match path.join("HEAD").is_file() && path.join("objects").is_dir() {
+            true => walk.repository(path, &place, &whole.to_string_lossy()),
+            false => walk.folder(path, &place, 0),
+        }
+        return Ok(Some(walk.finished()));
     }
     let is_archive = walk.archive(&Bytes::open(path)?, &shown, 0)?;
-    Ok(is_archive.then_some(walk.contents))
+    Ok(is_archive.then(|| walk.finished()))
 }
 
 struct Walk {
@@ -186,6 +204,8 @@ struct Walk {
     total: u64,
     /// Bytes of archives that are held in memory.
     nested: u64,
+    /// By where they stand.
+    repositories: BTreeMap<String, (Place, Repository)>,
 }
 
 impl Walk {
@@ -208,8 +228,12 @@ impl Walk {
             let name = entry.file_name().to_string_lossy().into_owned();
             let place = place.join(&name);
             match entry.file_type() {
-                _ if is_hidden(&name) && !entry.path().join("cur").is_dir() => {
+                _ if is_hidden(&name) && name != ".git" && !entry.path().join("cur").is_dir() => {
                     self.skip(place.shown, SkipReason::Hidden);
+                }
+                Ok(kind) if kind.is_dir() && name.ends_with(".git") => {
+                    let folder = entry.path();
+                    self.repository(&folder, &place, &folder.to_string_lossy());
                 }
                 Ok(kind) if kind.is_dir() => self.folder(&entry.path(), &place, depth + 1),
                 Ok(kind) if kind.is_file() => {
@@ -220,6 +244,53 @@ impl Walk {
                 _ => self.skip(place.shown, SkipReason::Link),
             }
         }
+    }
+
+    /// Takes the files of a repository together.
+    fn repository(&mut self, folder: &Path, place: &Place, path: &str) {
+        let mut folders = vec![(folder.to_owned(), String::new())];
+        let mut count = 0;
+        while let Some((folder, prefix)) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else {
+                continue;
+            };
+            for entry in entries.filter_map(Result::ok) {
+                let inside = format!("{prefix}{}", entry.file_name().to_string_lossy());
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push((entry.path(), format!("{inside}/"))),
+                    Ok(kind) if kind.is_file() && count < self.limits.members => {
+                        count += 1;
+                        let size = entry.metadata().map_or(0, |metadata| metadata.len());
+                        let member = place
+                            .join(&inside)
+                            .member(size, Content::File(entry.path()));
+                        self.of_repository(place, path, &inside, member);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn of_repository(&mut self, place: &Place, path: &str, inside: &str, member: Member) {
+        let new = || (place.clone(), Repository::new(path));
+        let key = place.shown.clone();
+        let (_, repository) = self.repositories.entry(key).or_insert_with(new);
+        repository.add(inside, member);
+    }
+
+    /// What was found, once everything was looked at: a repository is one member.
+    fn finished(mut self) -> Contents {
+        for (shown, (place, repository)) in std::mem::take(&mut self.repositories) {
+            if repository.is_whole() {
+                let size = repository.size();
+                let content = Content::Repository(Arc::new(repository));
+                self.contents.members.push(place.member(size, content));
+            } else {
+                self.skip(shown, SkipReason::Hidden);
+            }
+        }
+        self.contents
     }
 
     /// Takes a member, or the members of it if it is an archive. `nesting` says inside how many archives it stands.
@@ -311,6 +382,12 @@ impl Walk {
             Err(why) => self.skip(path, why),
             Ok(_) if !is_safe(&name) => self.skip(path, SkipReason::UnsafeName),
             Ok(_) if !self.seen.insert(path.clone()) => self.skip(path, SkipReason::Duplicate),
+            Ok((size, content)) if git::split(&name).is_some() => {
+                let (repository, inside) = git::split(&name).unwrap_or_default();
+                let at = archive.join(repository);
+                let member = place.member(size, content);
+                self.of_repository(&at, &at.inside, inside, member);
+            }
             Ok(_) if hidden => self.skip(path, SkipReason::Hidden),
             Ok((size, content)) => self.offer(place.member(size, content), nesting + 1),
         }

@@ -13,7 +13,7 @@ use contract::key::RecordKey;
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::{
-    agent_logs, bank, calendar, chatgpt, claude, contacts, mail, markdown, slack,
+    agent_logs, bank, calendar, chatgpt, claude, contacts, git, github, mail, markdown, slack,
     telegram, whatsapp,
 };
 use crate::input::Input;
@@ -118,6 +118,8 @@ impl Export {
     pub const CLAUDE: Self = Self(&claude::EXPORT);
     pub const CLAUDE_CODE: Self = Self(&agent_logs::CLAUDE_CODE);
     pub const CODEX: Self = Self(&agent_logs::CODEX);
+    pub const GIT: Self = Self(&git::EXPORT);
+    pub const GITHUB: Self = Self(&github::EXPORT);
     pub const MARKDOWN: Self = Self(&markdown::EXPORT);
     pub const SLACK: Self = Self(&slack::EXPORT);
     pub const CALENDAR: Self = Self(&calendar::EXPORT);
@@ -139,6 +141,8 @@ impl Export {
         Self::CODEX,
         Self::SLACK,
         Self::BANK,
+        Self::GIT,
+        Self::GITHUB,
         // Any text may be one of these, so they are asked last.
         Self::MARKDOWN,
     ];

@@ -8,6 +8,8 @@ pub(crate) mod claude;
 pub(crate) mod contacts;
 mod content_lines;
 mod csv;
+pub(crate) mod git;
+pub(crate) mod github;
 mod html;
 mod json_array;
 mod json_members;

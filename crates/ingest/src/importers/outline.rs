@@ -2,6 +2,7 @@
 //! value is either taken, up to a limit, or passed over. Only the outline is checked here; a value that was taken is
 //! parsed by the caller. Missing commas are accepted: they decide nothing.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use contract::json;
@@ -188,6 +189,34 @@ impl<R: BufRead> Outline<R> {
     pub(crate) fn ended(&self) -> InputError {
         self.broken("the file ends too early")
     }
+}
+
+/// The members of an object that a file begins with, or of the first in a list, as far as they are there; and the text of one of
+/// them.
+pub(crate) fn first_members(head: &[u8], wanted: &str) -> (Vec<String>, Option<String>) {
+    let (mut members, mut text) = (Vec::new(), None);
+    let mut outline = Outline::new(head);
+    let _ = outline.enter(b'[');
+    if !outline.enter(b'{').unwrap_or_default() {
+        return (members, text);
+    }
+    while let Ok(Some(name)) = outline.member() {
+        let is_wanted = name == wanted;
+        members.push(name);
+        let read = if is_wanted {
+            outline.take(NAME_BYTES).map(|_| ())
+        } else {
+            outline.skip()
+        };
+        if read.is_err() {
+            break;
+        }
+        if is_wanted {
+            let taken = std::str::from_utf8(outline.taken()).ok();
+            text = taken.and_then(json::decode_string).map(Cow::into_owned);
+        }
+    }
+    (members, text)
 }
 
 impl Progress {
