@@ -7,14 +7,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
 
 use contract::key::RecordKey;
+use tempfile::TempPath;
 
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::{
-    agent_logs, bank, calendar, chatgpt, claude, contacts, git, github, mail, markdown, slack,
-    telegram, whatsapp,
+    agent_logs, bank, browser, calendar, chatgpt, claude, contacts, discord, git, github, linkedin,
+    mail, markdown, mastodon, meta, reddit, slack, telegram, whatsapp, x,
 };
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
@@ -96,11 +98,23 @@ pub enum Recognised {
 #[derive(Debug, Default)]
 pub struct Companions {
     names: RefCell<HashMap<String, String>>,
+    /// Files that are read together with others, by where they stand.
+    files: RefCell<HashMap<String, TempPath>>,
 }
 
 impl Companions {
     pub(crate) fn name(&self, id: &str) -> Option<String> {
         self.names.borrow().get(id).cloned()
+    }
+
+    /// Where a copy of a file is that was kept.
+    pub(crate) fn file(&self, path: &str) -> Option<PathBuf> {
+        let files = self.files.borrow();
+        files.get(path).map(|file| file.to_path_buf())
+    }
+
+    pub(crate) fn keep(&self, path: &str, file: TempPath) {
+        self.files.borrow_mut().insert(path.to_owned(), file);
     }
 
     pub(crate) fn learn(&self, id: &str, name: &str) {
@@ -114,12 +128,20 @@ impl Companions {
 
 impl Export {
     pub const BANK: Self = Self(&bank::EXPORT);
+    pub const BROWSER: Self = Self(&browser::EXPORT);
     pub const CHATGPT: Self = Self(&chatgpt::EXPORT);
     pub const CLAUDE: Self = Self(&claude::EXPORT);
     pub const CLAUDE_CODE: Self = Self(&agent_logs::CLAUDE_CODE);
     pub const CODEX: Self = Self(&agent_logs::CODEX);
     pub const GIT: Self = Self(&git::EXPORT);
     pub const GITHUB: Self = Self(&github::EXPORT);
+    pub const DISCORD: Self = Self(&discord::EXPORT);
+    pub const FACEBOOK: Self = Self(&meta::FACEBOOK);
+    pub const INSTAGRAM: Self = Self(&meta::INSTAGRAM);
+    pub const LINKEDIN: Self = Self(&linkedin::EXPORT);
+    pub const MASTODON: Self = Self(&mastodon::EXPORT);
+    pub const REDDIT: Self = Self(&reddit::EXPORT);
+    pub const X: Self = Self(&x::EXPORT);
     pub const MARKDOWN: Self = Self(&markdown::EXPORT);
     pub const SLACK: Self = Self(&slack::EXPORT);
     pub const CALENDAR: Self = Self(&calendar::EXPORT);
@@ -143,6 +165,14 @@ impl Export {
         Self::BANK,
         Self::GIT,
         Self::GITHUB,
+        Self::BROWSER,
+        Self::X,
+        Self::FACEBOOK,
+        Self::INSTAGRAM,
+        Self::LINKEDIN,
+        Self::REDDIT,
+        Self::MASTODON,
+        Self::DISCORD,
         // Any text may be one of these, so they are asked last.
         Self::MARKDOWN,
     ];

@@ -2,26 +2,35 @@
 
 pub(crate) mod agent_logs;
 pub(crate) mod bank;
+pub(crate) mod browser;
 pub(crate) mod calendar;
 pub(crate) mod chatgpt;
 pub(crate) mod claude;
 pub(crate) mod contacts;
 mod content_lines;
 mod csv;
+pub(crate) mod discord;
 pub(crate) mod git;
 pub(crate) mod github;
 mod html;
 mod json_array;
 mod json_members;
 mod jsonl;
+pub(crate) mod linkedin;
 pub(crate) mod mail;
 pub(crate) mod markdown;
 mod markup;
+pub(crate) mod mastodon;
+pub(crate) mod meta;
+mod named_rows;
 mod outline;
 mod pieces;
+pub(crate) mod reddit;
 pub(crate) mod slack;
+mod social;
 pub(crate) mod telegram;
 pub(crate) mod whatsapp;
+pub(crate) mod x;
 
 pub use calendar::CalendarImporter;
 pub use contacts::ContactsImporter;

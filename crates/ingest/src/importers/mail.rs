@@ -20,6 +20,7 @@ use contract::id::BlobId;
 use sha2::{Digest as _, Sha256};
 use store::records::Change;
 
+pub(super) use self::date::read as read_date;
 use self::mbox::{FromLine, Messages, RawMessage};
 use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;

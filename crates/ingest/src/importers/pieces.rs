@@ -71,12 +71,19 @@ pub(crate) fn read_text(piece: &[u8]) -> Cow<'_, str> {
 pub(crate) enum Cut {
     /// The elements of the array that the file is, or the file itself if it is an object.
     Elements,
+    /// The elements of the array that is this member of the file.
+    In(&'static str),
     Lines,
     Whole,
 }
 
 enum Pieces<R> {
-    Elements { outline: Outline<R>, begun: bool },
+    Elements {
+        outline: Outline<R>,
+        /// The member that the array is, if it is one.
+        member: Option<&'static str>,
+        begun: bool,
+    },
     Lines(Lines<R>),
     Whole(Option<R>),
 }
@@ -95,6 +102,12 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
         let pieces = match cut {
             Cut::Elements => Pieces::Elements {
                 outline: Outline::new(reader),
+                member: None,
+                begun: false,
+            },
+            Cut::In(member) => Pieces::Elements {
+                outline: Outline::new(reader),
+                member: Some(member),
                 begun: false,
             },
             Cut::Lines => Pieces::Lines(Lines::new(reader, MAX_LINE_BYTES)),
@@ -122,10 +135,19 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
             (piece.map_or(0, <[u8]>::len), outcome)
         };
         let (bytes, outcome) = match &mut self.pieces {
-            Pieces::Elements { outline, begun } => {
+            Pieces::Elements {
+                outline,
+                member,
+                begun,
+            } => {
                 if !*begun {
                     *begun = true;
-                    if !outline.enter(b'[')? {
+                    if let Some(member) = member
+                        && !enter_member(outline, member)?
+                    {
+                        return Ok(false);
+                    }
+                    if member.is_none() && !outline.enter(b'[')? {
                         self.line = outline.line();
                         let fits = outline.take(MAX_LINE_BYTES)?;
                         let done = convert(fits.then_some(outline.taken()));
@@ -137,6 +159,10 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
                     return Ok(false);
                 }
                 if !outline.element()? {
+                    // What follows the array in its object says nothing.
+                    if member.is_some() {
+                        return Ok(false);
+                    }
                     return match outline.peek()? {
                         None => Ok(false),
                         Some(_) => Err(outline.broken("something follows the end of the list")),
@@ -206,6 +232,20 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
     fn note(&self) -> Option<String> {
         self.converter.note()
     }
+}
+
+/// Steps into the array that is a member of the object that comes next. Says no if there is none.
+fn enter_member<R: BufRead>(outline: &mut Outline<R>, wanted: &str) -> Result<bool, InputError> {
+    if !outline.enter(b'{')? {
+        return Err(outline.broken("the file is no object"));
+    }
+    while let Some(name) = outline.member()? {
+        if name == wanted && outline.enter(b'[')? {
+            return Ok(true);
+        }
+        outline.skip()?;
+    }
+    Ok(false)
 }
 
 fn too_long() -> Rejection {

@@ -62,7 +62,25 @@ impl ImportFile {
         let input = open_input(path)?;
         file.format = Some(input.format().map_err(|error| to_failure(&error))?);
         file.length = Some(metadata.len());
-        Ok(vec![file])
+        let beside = file.beside();
+        Ok(beside.into_iter().chain([file]).collect())
+    }
+
+    /// What a browser that runs wrote beside its database and did not yet put into it. It is read before the database.
+    fn beside(&self) -> Option<Self> {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        let path = PathBuf::from(path);
+        let length = std::fs::metadata(&path).ok()?.len();
+        let format = open_input(&path).ok()?.format().ok()?;
+        self.export()?;
+        (Some(format) == self.format).then_some(Self {
+            path,
+            member: None,
+            length: Some(length),
+            format: Some(format),
+            rank: 0,
+        })
     }
 
     /// A member that is known. Lines and tables are taken where it was said what they hold.

@@ -25,7 +25,7 @@ pub(super) fn is_weekday(word: &str) -> bool {
 }
 
 /// Reads a date in RFC 3339. Words around it are let be; without an offset it is taken to be in UTC.
-pub(super) fn read(words: &[&str]) -> Option<String> {
+pub(in crate::importers) fn read(words: &[&str]) -> Option<String> {
     let month = words.iter().position(|word| month_of(word).is_some())?;
     let after: &[&str] = words.get(month + 1..)?;
     let before = month.checked_sub(1).and_then(|at| words.get(at));

@@ -1,0 +1,173 @@
+//! Histories and bookmarks of browsers, as they lie in a profile (Chrome and its relatives, Firefox, Safari), as Google Takeout hands
+//! them out, and as every browser exports bookmarks.
+
+mod bookmarks;
+mod database;
+mod property_list;
+mod visits;
+
+use std::io::BufRead as _;
+use std::sync::LazyLock;
+
+use self::bookmarks::Bookmarks;
+use self::database::{DatabaseImporter, LogKeeper};
+use self::visits::Takeout;
+use super::outline::first_members;
+use super::pieces::{Cut, PieceImporter};
+use crate::exports::{Candidate, Known, MakeImporter, Verdict};
+use crate::shape::{self, Shape, Stream};
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "browser",
+    title: "a browser's history and bookmarks",
+    connector_key: "browser",
+    declaration: || &DECLARATION,
+    origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
+    contents: "visits and bookmarks; no cookies, no passwords, nothing typed into forms",
+    recognise,
+    importer: IMPORTER,
+};
+
+const SHAPE: Shape = Shape {
+    key: "browser",
+    name: "Browser",
+    streams: &[
+        Stream {
+            name: "visits",
+            label: "Visits",
+            about: "Pages that were visited, one record per visit.",
+            time: Some("visited_at"),
+            fields: &[
+                shape::text("id"),
+                shape::text("title").role("title").searched(),
+                shape::text("url").role("url").searched(),
+                shape::text("site").searched().grouped(),
+                shape::time("visited_at"),
+                shape::text("kind")
+                    .grouped()
+                    .about("How the page was come to: link, typed, bookmark, reload and so on."),
+                shape::text("browser").grouped(),
+            ],
+            children: &[],
+        },
+        Stream {
+            name: "bookmarks",
+            label: "Bookmarks",
+            about: "Bookmarks, and what was put on a list to be read.",
+            time: Some("added_at"),
+            fields: &[
+                shape::text("id"),
+                shape::text("title").role("title").searched(),
+                shape::text("url").role("url").searched(),
+                shape::text("site").searched().grouped(),
+                shape::text("folder").searched().grouped(),
+                shape::texts("tags"),
+                shape::time("added_at"),
+            ],
+            children: &[],
+        },
+    ],
+};
+
+const SQLITE: &[u8] = b"SQLite format 3\0";
+/// The first bytes of what SQLite wrote and did not yet put into the database.
+const LOG: [&[u8]; 2] = [b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"];
+/// Databases of histories, and words that stand in the description of one, if that is within what is looked at.
+const HISTORIES: [(&str, &str); 3] = [
+    ("History", "CREATE TABLE visits(id INTEGER PRIMARY KEY"),
+    ("places.sqlite", "CREATE TABLE moz_places"),
+    ("History.db", "CREATE TABLE history_visits"),
+];
+/// Other databases of a profile.
+const PRIVATE: [&str; 22] = [
+    "Cookies",
+    "Login Data",
+    "Login Data For Account",
+    "Web Data",
+    "Favicons",
+    "Top Sites",
+    "Shortcuts",
+    "Network Action Predictor",
+    "Affiliation Database",
+    "QuotaManager",
+    "Trust Tokens",
+    "Extension Cookies",
+    "cookies.sqlite",
+    "favicons.sqlite",
+    "formhistory.sqlite",
+    "permissions.sqlite",
+    "content-prefs.sqlite",
+    "storage.sqlite",
+    "webappsstore.sqlite",
+    "protections.sqlite",
+    "credentialstate.sqlite",
+    "key4.db",
+];
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let (name, head) = (file.file_name(), file.head);
+    if head.starts_with(SQLITE) {
+        let text = String::from_utf8_lossy(head);
+        let is_history = HISTORIES
+            .iter()
+            .any(|(called, words)| name == *called || text.contains(words));
+        return match is_history {
+            true => Verdict::Takes,
+            false if PRIVATE.contains(&name) => Verdict::Leaves(
+                "data of a browser that is no history, such as cookies and passwords",
+            ),
+            false => Verdict::Unlike,
+        };
+    }
+    if LOG.iter().any(|begins| head.starts_with(begins)) {
+        let of = name.strip_suffix("-wal").unwrap_or_default();
+        let is_history = HISTORIES.iter().any(|(called, _)| *called == of);
+        // The database is read together with it.
+        return if is_history {
+            Verdict::Before(0)
+        } else {
+            Verdict::Unlike
+        };
+    }
+    let (members, _) = first_members(head, "");
+    let has = |name: &str| members.iter().any(|member| member == name);
+    if (has("roots") && (has("checksum") || has("version"))) || has("Browser History") {
+        return Verdict::Takes;
+    }
+    if bookmarks::is_html(head) || bookmarks::is_property_list(head, name) {
+        return Verdict::Takes;
+    }
+    if HISTORIES.iter().any(|(called, _)| name == *called) {
+        return Verdict::Misses("it is no SQLite database");
+    }
+    Verdict::Unlike
+}
+
+const IMPORTER: MakeImporter = |input, acceptor, companions| {
+    let path = input.path().to_owned();
+    let mut reader = input.into_reader();
+    // What cannot be read is told when it is read.
+    let head = reader.fill_buf().unwrap_or_default();
+    let head = head
+        .get(..head.len().min(16 * 1024))
+        .unwrap_or_default()
+        .to_vec();
+    if head.starts_with(SQLITE) {
+        return Box::new(DatabaseImporter::new(reader, path, acceptor, companions));
+    }
+    if LOG.iter().any(|begins| head.starts_with(begins)) {
+        return Box::new(LogKeeper::new(reader, path, companions));
+    }
+    let (members, _) = first_members(&head, "");
+    if members.iter().any(|member| member == "Browser History") {
+        return Box::new(PieceImporter::new(
+            reader,
+            Cut::In("Browser History"),
+            acceptor,
+            Takeout,
+        ));
+    }
+    Box::new(PieceImporter::new(reader, Cut::Whole, acceptor, Bookmarks))
+};

@@ -1,0 +1,218 @@
+//! The archive of LinkedIn: a table for each kind of thing, known by its columns.
+
+use std::sync::LazyLock;
+
+use super::html;
+use super::named_rows::{NamedRow, each_row, has_columns};
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::social::{self, Like, Message, Person, Post};
+use crate::exports::{Candidate, Known, Verdict};
+use crate::readable_key::short_hash;
+use crate::rejection::Rejection;
+use crate::shape::Shape;
+use crate::table;
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+const SHAPE: Shape = social::shape("linkedin", "LinkedIn");
+
+pub(crate) const EXPORT: Known = Known {
+    name: "linkedin",
+    title: "a LinkedIn archive (zip)",
+    connector_key: "linkedin",
+    declaration: || &DECLARATION,
+    origin: "LinkedIn: Settings > Data privacy > Get a copy of your data",
+    contents: "messages, connections, posts, comments and reactions",
+    recognise,
+    importer: |input, acceptor, _| {
+        Box::new(PieceImporter::new(
+            input.into_reader(),
+            Cut::Whole,
+            acceptor,
+            LinkedIn,
+        ))
+    },
+};
+
+/// The columns of the tables that are read, and how their rows are.
+const TABLES: [(&[&str], fn(&NamedRow<'_>, &mut Made)); 5] = [
+    (&["CONVERSATION ID", "FROM", "DATE", "CONTENT"], message),
+    (&["First Name", "Last Name", "Connected On"], connection),
+    (&["Date", "ShareLink", "ShareCommentary"], share),
+    (&["Date", "Link", "Message"], comment),
+    (&["Date", "Type", "Link"], reaction),
+];
+
+/// Files of the archive that hold none of these.
+const LEFT: [&str; 16] = [
+    "Ad_Targeting.csv",
+    "Education.csv",
+    "Email Addresses.csv",
+    "Endorsement_Received_Info.csv",
+    "Invitations.csv",
+    "Job Applications.csv",
+    "Learning.csv",
+    "PhoneNumbers.csv",
+    "Positions.csv",
+    "Profile.csv",
+    "Profile Summary.csv",
+    "Recommendations_Received.csv",
+    "Registration.csv",
+    "Rich_Media.csv",
+    "SearchQueries.csv",
+    "Skills.csv",
+];
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let name = file.file_name();
+    if LEFT.contains(&name) {
+        return Verdict::Leaves("tables of LinkedIn that hold no messages, posts or people");
+    }
+    // Names of columns stand in the first lines; nothing else is looked at as a table.
+    if !file.head.contains(&b',')
+        || file
+            .head
+            .first()
+            .is_some_and(|first| b"{[<".contains(first))
+    {
+        return Verdict::Unlike;
+    }
+    // Many tables have a date and a link; LinkedIn's have them first.
+    let is_begin = |columns: &[&str]| file.head.starts_with(columns.join(",").as_bytes());
+    let is_table = |columns: &[&str]| match columns.first() {
+        Some(&"Date") => is_begin(columns),
+        _ => has_columns(file.head, columns),
+    };
+    if TABLES.iter().any(|(columns, _)| is_table(columns)) {
+        return Verdict::Takes;
+    }
+    match name {
+        "Connections.csv" | "Shares.csv" => {
+            Verdict::Misses("it has none of the columns that LinkedIn writes")
+        }
+        _ => Verdict::Unlike,
+    }
+}
+
+/// `2024-03-05 10:00:00 UTC`, `2024-03-05 10:00:00` and `05 Mar 2024`.
+fn moment(text: &str) -> Option<String> {
+    let text = text.trim().trim_end_matches(" UTC");
+    if let Ok(date) = jiff::civil::Date::strptime("%d %b %Y", text) {
+        return Some(format!("{date}T00:00:00Z"));
+    }
+    Some(format!(
+        "{}Z",
+        table::iso(text).filter(|moment| moment.has_time)?.text
+    ))
+}
+
+fn at(row: &NamedRow<'_>, column: &str) -> Option<String> {
+    row.get(column).and_then(|text| moment(&text))
+}
+
+fn message(row: &NamedRow<'_>, made: &mut Made) {
+    let conversation = row.get("CONVERSATION ID").unwrap_or_default();
+    let (from, date) = (row.get("FROM"), row.get("DATE").unwrap_or_default());
+    let Some(sent_at) = moment(&date) else {
+        return made.reject(format!("a message has no time in DATE: '{date}'"));
+    };
+    let content = row.get("CONTENT");
+    let telling = format!("{conversation}\n{from:?}\n{content:?}");
+    let title = row.get("CONVERSATION TITLE");
+    let one = Message {
+        id: format!("{}-{}", sent_at.replace(':', ""), short_hash(&telling)),
+        conversation_id: conversation,
+        conversation: title.or_else(|| match (&from, row.get("TO")) {
+            (Some(from), Some(to)) => Some(format!("{from}, {to}")),
+            (from, to) => from.clone().or(to),
+        }),
+        author: from,
+        sent_at: Some(sent_at),
+        subject: row.get("SUBJECT"),
+        text: content.map(|content| html::typed_to_text(&content).into_owned()),
+        files: row.get("ATTACHMENTS").into_iter().collect(),
+        ..Message::default()
+    };
+    made.add("messages", one.record());
+}
+
+fn connection(row: &NamedRow<'_>, made: &mut Made) {
+    let names = [row.get("First Name"), row.get("Last Name")];
+    let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let url = row.get("URL");
+    let id = url
+        .as_deref()
+        .and_then(|url| url.trim_end_matches('/').rsplit('/').next());
+    // Those who closed their account have neither.
+    if name.is_empty() && url.is_none() {
+        return;
+    }
+    let person = Person {
+        id: id.map_or_else(|| name.clone(), str::to_owned),
+        name: Some(name),
+        kind: "contact",
+        email: row.get("Email Address"),
+        company: row.get("Company"),
+        position: row.get("Position"),
+        since: at(row, "Connected On"),
+        url,
+    };
+    made.add("people", person.record());
+}
+
+fn share(row: &NamedRow<'_>, made: &mut Made) {
+    let links = [row.get("SharedUrl"), row.get("MediaUrl")];
+    let url = row.get("ShareLink");
+    // Every line of what was written is quoted once more.
+    let said = row
+        .get("ShareCommentary")
+        .map(|said| said.replace("\"\n\"", "\n"));
+    let post = Post {
+        id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
+        kind: "post",
+        text: said,
+        created_at: at(row, "Date"),
+        url,
+        links: links.into_iter().flatten().collect(),
+        visibility: row.get("Visibility"),
+        ..Post::default()
+    };
+    made.add("posts", post.record());
+}
+
+fn comment(row: &NamedRow<'_>, made: &mut Made) {
+    let url = row.get("Link");
+    let post = Post {
+        id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
+        kind: "comment",
+        text: row.get("Message"),
+        created_at: at(row, "Date"),
+        in_reply_to: url.clone(),
+        url,
+        ..Post::default()
+    };
+    made.add("posts", post.record());
+}
+
+fn reaction(row: &NamedRow<'_>, made: &mut Made) {
+    let url = row.get("Link");
+    let like = Like {
+        id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
+        kind: row.get("Type").unwrap_or_default().to_ascii_lowercase(),
+        created_at: at(row, "Date"),
+        url,
+        ..Like::default()
+    };
+    made.add("likes", like.record());
+}
+
+struct LinkedIn;
+
+impl Converter for LinkedIn {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let table = TABLES
+            .iter()
+            .find(|(columns, _)| has_columns(piece, columns));
+        let (columns, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
+        each_row(piece, columns, |row| take(row, made))
+    }
+}

@@ -1,0 +1,182 @@
+//! The archive of Mastodon and its relatives: the outbox as ActivityPub has it, and lists beside it.
+
+use std::io::BufRead as _;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::html;
+use super::json_members::{list, moment, text};
+use super::named_rows::{each_row, has_columns};
+use super::outline::first_members;
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::social::{self, Like, Person, Post};
+use crate::exports::{Candidate, Known, Verdict};
+use crate::rejection::Rejection;
+use crate::shape::Shape;
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+const SHAPE: Shape = social::shape("mastodon", "Mastodon");
+
+pub(crate) const EXPORT: Known = Known {
+    name: "mastodon",
+    title: "a Mastodon archive (tar.gz or zip)",
+    connector_key: "mastodon",
+    declaration: || &DECLARATION,
+    origin: "Mastodon: Preferences > Import and export > Data export > Request your archive; the lists of who is followed are beside it",
+    contents: "posts and boosts, likes, bookmarks and who is followed; pictures are named, not kept",
+    recognise,
+    importer: |input, acceptor, _| {
+        let kind = match input.stem() {
+            "bookmarks" => "bookmark",
+            _ => "like",
+        };
+        let mut reader = input.into_reader();
+        // What cannot be read is told when it is read.
+        let cut = match reader.fill_buf() {
+            Ok(head) if head.starts_with(TABLE) => Cut::Whole,
+            _ => Cut::In("orderedItems"),
+        };
+        let converter = Mastodon { kind };
+        Box::new(PieceImporter::new(reader, cut, acceptor, converter))
+    },
+};
+
+/// What the table of accounts that are followed begins with.
+const TABLE: &[u8] = b"Account address,";
+const COLUMNS: [&str; 2] = ["Account address", "Show boosts"];
+/// For whom posts are that everybody may read.
+const PUBLIC: &str = "https://www.w3.org/ns/activitystreams#Public";
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    if file.head.starts_with(TABLE) {
+        return has_columns(file.head, &COLUMNS).into();
+    }
+    let (members, kind) = first_members(file.head, "type");
+    let has = |name: &str| members.iter().any(|member| member == name);
+    let is_activity = has("@context");
+    match kind.as_deref() {
+        Some("OrderedCollection") if is_activity && has("orderedItems") => Verdict::Takes,
+        Some("OrderedCollection") if is_activity => {
+            Verdict::Misses("the list 'orderedItems' is missing")
+        }
+        Some("Person") if is_activity && has("outbox") => {
+            Verdict::Leaves("parts of a Mastodon archive that hold no posts")
+        }
+        _ => Verdict::Unlike,
+    }
+}
+
+struct Mastodon {
+    /// What a list of addresses is of.
+    kind: &'static str,
+}
+
+/// `https://example.social/users/ida` is `ida@example.social`.
+fn account(url: &str) -> String {
+    let mut parts = url.trim_end_matches('/').rsplit('/');
+    let name = parts.next().unwrap_or(url).trim_start_matches('@');
+    let host = url
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split('/').next());
+    format!("{name}@{}", host.unwrap_or_default())
+}
+
+fn visibility(activity: &Value) -> &'static str {
+    let has = |member: &str, wanted: &dyn Fn(&str) -> bool| {
+        list(activity, member)
+            .iter()
+            .filter_map(Value::as_str)
+            .any(wanted)
+    };
+    let is_public = |to: &str| to == PUBLIC;
+    let is_followers = |to: &str| to.ends_with("/followers");
+    if has("to", &is_public) {
+        "public"
+    } else if has("cc", &is_public) {
+        "unlisted"
+    } else if has("to", &is_followers) {
+        "followers"
+    } else {
+        "direct"
+    }
+}
+
+impl Mastodon {
+    fn note(activity: &Value, note: &Value, made: &mut Made) -> Result<(), Rejection> {
+        let id = text(note, "id").ok_or_else(|| malformed("the post has no id"))?;
+        let number = id.rsplit('/').next().unwrap_or(id);
+        let content = text(note, "content").map(html::to_text);
+        let answered = text(note, "inReplyTo");
+        let files = list(note, "attachment").iter();
+        let files = files.filter_map(|file| text(file, "name").or_else(|| text(file, "url")));
+        let author = text(note, "attributedTo").or_else(|| text(activity, "actor"));
+        let post = Post {
+            id: number.to_owned(),
+            kind: if answered.is_some() { "reply" } else { "post" },
+            title: text(note, "summary").map(str::to_owned),
+            text: content,
+            author: author.map(account),
+            created_at: moment(note, "published").or_else(|| moment(activity, "published")),
+            in_reply_to: answered.map(str::to_owned),
+            url: text(note, "url").map(str::to_owned),
+            files: files.map(str::to_owned).collect(),
+            visibility: Some(visibility(activity).to_owned()),
+            ..Post::default()
+        };
+        made.add("posts", post.record());
+        Ok(())
+    }
+}
+
+impl Converter for Mastodon {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        if piece.starts_with(TABLE) {
+            return each_row(piece, &COLUMNS, |row| {
+                let address = row.get("Account address").unwrap_or_default();
+                let person = Person {
+                    id: address.clone(),
+                    name: Some(address),
+                    kind: "following",
+                    ..Person::default()
+                };
+                made.add("people", person.record());
+            });
+        }
+        let value = parse_json(piece)?;
+        if let Some(url) = value.as_str() {
+            let like = Like {
+                id: format!("{}-{url}", self.kind),
+                kind: self.kind.to_owned(),
+                url: Some(url.to_owned()),
+                ..Like::default()
+            };
+            made.add("likes", like.record());
+            return Ok(());
+        }
+        let object = value.get("object").unwrap_or(&Value::Null);
+        match (text(&value, "type"), object) {
+            (Some("Announce"), Value::String(url)) => {
+                let id = text(&value, "id")
+                    .unwrap_or(url)
+                    .trim_end_matches("/activity");
+                let post = Post {
+                    id: id.rsplit('/').next().unwrap_or(id).to_owned(),
+                    kind: "repost",
+                    author: text(&value, "actor").map(account),
+                    created_at: moment(&value, "published"),
+                    links: vec![url.clone()],
+                    visibility: Some(visibility(&value).to_owned()),
+                    ..Post::default()
+                };
+                made.add("posts", post.record());
+                Ok(())
+            }
+            (Some("Create"), note @ Value::Object(_)) => Self::note(&value, note, made),
+            (kind, _) => Err(malformed(format!(
+                "an activity '{}' is not known",
+                kind.unwrap_or_default()
+            ))),
+        }
+    }
+}

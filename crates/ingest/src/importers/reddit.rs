@@ -1,0 +1,196 @@
+//! What Reddit hands out: a table for each kind of thing.
+
+use std::sync::LazyLock;
+
+use super::named_rows::{NamedRow, each_row, has_columns};
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::social::{self, Like, Message, Post};
+use crate::exports::{Candidate, Known, Verdict};
+use crate::rejection::Rejection;
+use crate::shape::Shape;
+use crate::table;
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+const SHAPE: Shape = social::shape("reddit", "Reddit");
+
+pub(crate) const EXPORT: Known = Known {
+    name: "reddit",
+    title: "what Reddit hands out (zip)",
+    connector_key: "reddit",
+    declaration: || &DECLARATION,
+    origin: "reddit.com/settings/data-request; the link comes as a message",
+    contents: "posts, comments, messages, chats, votes and what was saved",
+    recognise,
+    importer: |input, acceptor, _| {
+        let stem = input.stem().to_owned();
+        Box::new(PieceImporter::new(
+            input.into_reader(),
+            Cut::Whole,
+            acceptor,
+            Reddit { stem },
+        ))
+    },
+};
+
+type TakeRow = fn(&NamedRow<'_>, &str, &mut Made);
+
+/// The columns of the tables that are read, the longest lists first.
+const TABLES: [(&[&str], TakeRow); 6] = [
+    (
+        &["id", "permalink", "subreddit", "link", "parent", "body"],
+        comment,
+    ),
+    (&["id", "permalink", "subreddit", "title", "body"], post),
+    (
+        &["id", "permalink", "from", "to", "subject", "body"],
+        message,
+    ),
+    (
+        &[
+            "message_id",
+            "created_at",
+            "username",
+            "message",
+            "channel_url",
+        ],
+        chat,
+    ),
+    (&["id", "permalink", "direction"], like),
+    (&["id", "permalink"], like),
+];
+
+fn is_lone(columns: &[&str], file: &Candidate<'_>) -> bool {
+    // A table of two columns that many have is one of Reddit's only where its rows lead there.
+    columns.len() > 2
+        || String::from_utf8_lossy(file.head).contains("reddit.com/")
+        || file.file_name().starts_with("saved_")
+}
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let begins = file.head.starts_with(b"id,permalink") || file.head.starts_with(b"message_id,");
+    if !begins {
+        return match file.file_name() {
+            "subscribed_subreddits.csv"
+            | "ip_logs.csv"
+            | "user_preferences.csv"
+            | "account_gender.csv"
+            | "checkfile.csv"
+            | "statistics.csv"
+            | "linked_identities.csv" => {
+                Verdict::Leaves("tables of Reddit that hold no posts or messages")
+            }
+            "saved_posts.csv" | "post_votes.csv" => {
+                Verdict::Misses("it does not begin with the columns that Reddit writes")
+            }
+            _ => Verdict::Unlike,
+        };
+    }
+    let mut tables = TABLES.iter();
+    let known = tables.find(|(columns, _)| has_columns(file.head, columns));
+    match known {
+        Some((columns, _)) if is_lone(columns, file) => Verdict::Takes,
+        _ => Verdict::Unlike,
+    }
+}
+
+/// `2024-03-05 10:00:00 UTC`.
+fn moment(row: &NamedRow<'_>, column: &str) -> Option<String> {
+    let text = row.get(column)?;
+    let moment = table::iso(text.trim_end_matches(" UTC")).filter(|moment| moment.has_time)?;
+    Some(format!("{}Z", moment.text))
+}
+
+fn post(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+    let link = row
+        .get("url")
+        .filter(|url| Some(url) != row.get("permalink").as_ref());
+    let post = Post {
+        id: row.get("id").unwrap_or_default(),
+        kind: "post",
+        title: row.get("title"),
+        text: row.get("body"),
+        community: row.get("subreddit"),
+        created_at: moment(row, "date"),
+        url: row.get("permalink"),
+        links: link.into_iter().collect(),
+        ..Post::default()
+    };
+    made.add("posts", post.record());
+}
+
+fn comment(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+    let post = Post {
+        id: row.get("id").unwrap_or_default(),
+        kind: "comment",
+        text: row.get("body"),
+        community: row.get("subreddit"),
+        created_at: moment(row, "date"),
+        // Without a parent it answers the post itself.
+        in_reply_to: row.get("parent").or_else(|| row.get("link")),
+        url: row.get("permalink"),
+        ..Post::default()
+    };
+    made.add("posts", post.record());
+}
+
+fn message(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+    let id = row.get("id").unwrap_or_default();
+    let message = Message {
+        conversation_id: row.get("thread_id").unwrap_or_else(|| id.clone()),
+        id,
+        conversation: row.get("subject"),
+        author: row.get("from"),
+        sent_at: moment(row, "date"),
+        subject: row.get("subject"),
+        text: row.get("body"),
+        ..Message::default()
+    };
+    made.add("messages", message.record());
+}
+
+fn chat(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+    let channel = row.get("channel_url").unwrap_or_default();
+    let message = Message {
+        id: row.get("message_id").unwrap_or_default(),
+        conversation: row.get("channel_name").or_else(|| row.get("subreddit")),
+        conversation_id: channel,
+        author: row.get("username"),
+        sent_at: moment(row, "created_at"),
+        text: row.get("message"),
+        ..Message::default()
+    };
+    made.add("messages", message.record());
+}
+
+/// A vote, or something that was saved: the name of the file tells.
+fn like(row: &NamedRow<'_>, stem: &str, made: &mut Made) {
+    let id = row.get("id").unwrap_or_default();
+    let direction = row.get("direction");
+    let kind = match direction.as_deref() {
+        Some("none" | "0") => return,
+        Some(direction) => format!("{direction}vote"),
+        None if stem.starts_with("hidden") => "hidden".to_owned(),
+        None => "saved".to_owned(),
+    };
+    let like = Like {
+        id: format!("{kind}-{id}"),
+        kind,
+        url: row.get("permalink"),
+        ..Like::default()
+    };
+    made.add("likes", like.record());
+}
+
+struct Reddit {
+    stem: String,
+}
+
+impl Converter for Reddit {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let table = TABLES
+            .iter()
+            .find(|(columns, _)| has_columns(piece, columns));
+        let (columns, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
+        each_row(piece, columns, |row| take(row, &self.stem, made))
+    }
+}

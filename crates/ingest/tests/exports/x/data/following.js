@@ -1,0 +1,1 @@
+window.YTD.following.part0 = [ {"following": {"accountId": "77", "userLink": "https://twitter.com/intent/user?user_id=77"}} ]

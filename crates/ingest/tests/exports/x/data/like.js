@@ -1,0 +1,1 @@
+window.YTD.like.part0 = [ {"like": {"tweetId": "500", "fullText": "Knots &lt;3", "expandedUrl": "https://twitter.com/i/web/status/500"}} ]
