@@ -187,9 +187,10 @@ pub fn walk(path: &Path, limits: Limits) -> io::Result<Option<Contents>> {
         let whole = fs::canonicalize(path)?;
         let name = whole.file_name().unwrap_or_default().to_string_lossy();
         let place = Place::new(shown.trim_end_matches('/'), &name);
-        match path.join("HEAD").is_file() && path.join("objects").is_dir() {
-            true => walk.repository(path, &place, &whole.to_string_lossy()),
-            false => walk.folder(path, &place, 0),
+        if path.join("HEAD").is_file() && path.join("objects").is_dir() {
+            walk.repository(path, &place, &whole.to_string_lossy());
+        } else {
+            walk.folder(path, &place, 0);
         }
         return Ok(Some(walk.finished()));
     }
@@ -228,10 +229,13 @@ impl Walk {
             let name = entry.file_name().to_string_lossy().into_owned();
             let place = place.join(&name);
             match entry.file_type() {
-                _ if is_hidden(&name) && name != ".git" && !entry.path().join("cur").is_dir() => {
+                _ if is_hidden(&name)
+                    && name != git::ENDING
+                    && !entry.path().join("cur").is_dir() =>
+                {
                     self.skip(place.shown, SkipReason::Hidden);
                 }
-                Ok(kind) if kind.is_dir() && name.ends_with(".git") => {
+                Ok(kind) if kind.is_dir() && name.ends_with(git::ENDING) => {
                     let folder = entry.path();
                     self.repository(&folder, &place, &folder.to_string_lossy());
                 }

@@ -18,6 +18,9 @@ use super::bytes::Bytes;
 /// What the first line of a log begins with.
 pub(crate) const LOG_BEGINS: &str = "{\"git_repository\":";
 
+/// What a folder is called, or how its name ends, that holds a repository.
+pub(super) const ENDING: &str = ".git";
+
 /// The longest file of a repository, other than its objects, that is read.
 const TEXT_BYTES: u64 = 16 << 20;
 /// All compressed objects of a repository inside an archive together: they are held in memory, because objects refer to each other.
@@ -33,7 +36,7 @@ pub(super) struct Repository {
 
 impl Repository {
     pub(super) fn new(folder: &str) -> Self {
-        let folder = folder.strip_suffix(".git").unwrap_or(folder);
+        let folder = folder.strip_suffix(ENDING).unwrap_or(folder);
         let folder = folder.trim_end_matches('/').rsplit('/').next();
         Self {
             folder: folder.unwrap_or_default().to_owned(),
@@ -110,7 +113,7 @@ pub(super) fn split(path: &str) -> Option<(&str, &str)> {
     for part in path.split('/') {
         end += part.len();
         let inside = path.get(end + 1..)?;
-        if part.ends_with(".git") {
+        if part.ends_with(ENDING) {
             return Some((path.get(..end)?, inside));
         }
         end += 1;

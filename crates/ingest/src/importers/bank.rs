@@ -1,4 +1,4 @@
-//! Statements of banks, in the formats that banks and programs for money hand out: OFX, QIF, camt.053, MT940, and the table of PayPal.
+//! Statements of banks, in the formats that banks and programs for money hand out: OFX, QIF, camt.053, MT940, and the table of `PayPal`.
 //! All become the same records: accounts, and transactions with an exact amount.
 
 mod camt;
@@ -25,7 +25,7 @@ pub(crate) const EXPORT: Known = Known {
     declaration: || &DECLARATION,
     origin: "The website of the bank, where transactions or statements are downloaded, as OFX, QFX, QIF, CAMT or MT940. PayPal: Activity > Download > CSV",
     contents: "accounts with their last balance, and transactions",
-    recognise: |file| verdict(file),
+    recognise: verdict,
     importer: |input, acceptor, _| {
         let converter = Bank {
             stem: input.stem().to_owned(),

@@ -113,13 +113,15 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         let is_history = HISTORIES
             .iter()
             .any(|(called, words)| name == *called || text.contains(words));
-        return match is_history {
-            true => Verdict::Takes,
-            false if PRIVATE.contains(&name) => Verdict::Leaves(
+        if is_history {
+            return Verdict::Takes;
+        }
+        if PRIVATE.contains(&name) {
+            return Verdict::Leaves(
                 "data of a browser that is no history, such as cookies and passwords",
-            ),
-            false => Verdict::Unlike,
-        };
+            );
+        }
+        return Verdict::Unlike;
     }
     if LOG.iter().any(|begins| head.starts_with(begins)) {
         let of = name.strip_suffix("-wal").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The archive of LinkedIn: a table for each kind of thing, known by its columns.
+//! The archive of `LinkedIn`: a table for each kind of thing, known by its columns.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The archive of Mastodon and its relatives: the outbox as ActivityPub has it, and lists beside it.
+//! The archive of Mastodon and its relatives: the outbox as `ActivityPub` has it, and lists beside it.
 
 use std::io::BufRead as _;
 use std::sync::LazyLock;

@@ -30,9 +30,12 @@ pub(crate) const FACEBOOK: Known = Known {
     declaration: || &FACEBOOK_DECLARATION,
     origin: "Facebook: Settings > Your information > Download your information, as JSON",
     contents: "posts, comments, reactions, friends and Messenger's conversations; pictures are named, not kept",
-    recognise: |file| match is_of_instagram(file.path) {
-        true => Verdict::Unlike,
-        false => recognise(file),
+    recognise: |file| {
+        if is_of_instagram(file.path) {
+            Verdict::Unlike
+        } else {
+            recognise(file)
+        }
     },
     importer: |input, acceptor, _| importer(input, acceptor),
 };
@@ -44,9 +47,12 @@ pub(crate) const INSTAGRAM: Known = Known {
     declaration: || &INSTAGRAM_DECLARATION,
     origin: "Instagram: Settings > Accounts Centre > Your information and permissions > Download your information, as JSON",
     contents: "posts, comments, likes, followers and conversations; pictures are named, not kept",
-    recognise: |file| match is_of_instagram(file.path) || is_only_of_instagram(file) {
-        true => recognise(file),
-        false => Verdict::Unlike,
+    recognise: |file| {
+        if is_of_instagram(file.path) || is_only_of_instagram(file) {
+            recognise(file)
+        } else {
+            Verdict::Unlike
+        }
     },
     importer: |input, acceptor, _| importer(input, acceptor),
 };
@@ -104,13 +110,12 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         return Verdict::Takes;
     }
     let path = file.path.to_ascii_lowercase();
+    let is_called = |ending: &str| path.ends_with(ending);
     let is_archive = ["your_facebook_activity", "your_instagram_activity"];
-    if is_archive.iter().any(|folder| path.contains(folder)) && path.ends_with(".json") {
+    if is_archive.iter().any(|folder| path.contains(folder)) && is_called(".json") {
         return Verdict::Leaves("parts of an archive of Meta that hold no posts or messages");
     }
-    let is_page =
-        path.ends_with("message_1.html") || path.contains("your_posts") && path.ends_with(".html");
-    if is_page {
+    if is_called(".html") && (path.contains("message_") || path.contains("your_posts")) {
         return Verdict::Misses("it is a page; ask for the archive as JSON");
     }
     Verdict::Unlike

@@ -134,39 +134,14 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
             };
             (piece.map_or(0, <[u8]>::len), outcome)
         };
-        let (bytes, outcome) = match &mut self.pieces {
+        let done = match &mut self.pieces {
             Pieces::Elements {
                 outline,
                 member,
                 begun,
             } => {
-                if !*begun {
-                    *begun = true;
-                    if let Some(member) = member
-                        && !enter_member(outline, member)?
-                    {
-                        return Ok(false);
-                    }
-                    if member.is_none() && !outline.enter(b'[')? {
-                        self.line = outline.line();
-                        let fits = outline.take(MAX_LINE_BYTES)?;
-                        let done = convert(fits.then_some(outline.taken()));
-                        let line = self.line;
-                        self.keep(line, done, made);
-                        return Ok(true);
-                    }
-                } else if outline.peek()?.is_none() {
+                if !next_element(outline, *member, begun)? {
                     return Ok(false);
-                }
-                if !outline.element()? {
-                    // What follows the array in its object says nothing.
-                    if member.is_some() {
-                        return Ok(false);
-                    }
-                    return match outline.peek()? {
-                        None => Ok(false),
-                        Some(_) => Err(outline.broken("something follows the end of the list")),
-                    };
                 }
                 self.line = outline.line();
                 let fits = outline.take(MAX_LINE_BYTES)?;
@@ -193,8 +168,7 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
                 convert((piece.len() <= MAX_LINE_BYTES).then_some(&piece))
             }
         };
-        let line = self.line;
-        self.keep(line, (bytes, outcome), made);
+        self.keep(self.line, done, made);
         Ok(true)
     }
 
@@ -231,6 +205,31 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
 
     fn note(&self) -> Option<String> {
         self.converter.note()
+    }
+}
+
+/// Whether another element comes next: of the array that the file is, or that a member of it is. A file that is no array is one element
+/// itself.
+fn next_element<R: BufRead>(
+    outline: &mut Outline<R>,
+    member: Option<&str>,
+    begun: &mut bool,
+) -> Result<bool, InputError> {
+    let is_first = !std::mem::replace(begun, true);
+    match member {
+        Some(member) if is_first && !enter_member(outline, member)? => return Ok(false),
+        // What follows the array in its object says nothing.
+        Some(_) => return outline.element(),
+        None if is_first && !outline.enter(b'[')? => return Ok(true),
+        None if !is_first && outline.peek()?.is_none() => return Ok(false),
+        None => {}
+    }
+    if outline.element()? {
+        return Ok(true);
+    }
+    match outline.peek()? {
+        None => Ok(false),
+        Some(_) => Err(outline.broken("something follows the end of the list")),
     }
 }
 

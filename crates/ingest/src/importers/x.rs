@@ -51,12 +51,11 @@ fn list_name(head: &[u8]) -> Option<String> {
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let Some(name) = list_name(file.head) else {
-        let is_part =
-            file.file_name() == "manifest.js" && file.head.starts_with(b"window.__THAR_CONFIG");
-        return match is_part {
-            true => Verdict::Leaves("parts of an archive of X that hold no posts or messages"),
-            false => Verdict::Unlike,
-        };
+        let begins = b"window.__THAR_CONFIG";
+        if file.file_name() == "manifest.js" && file.head.starts_with(begins) {
+            return Verdict::Leaves("parts of an archive of X that hold no posts or messages");
+        }
+        return Verdict::Unlike;
     };
     match name.as_str() {
         "account" => Verdict::Before(0),

@@ -209,7 +209,7 @@ impl Commit {
             lines.filter_map(|rest| rest.strip_prefix(b" ")).collect()
         };
         let first = |name: &str| members(name).first().copied();
-        let encoding = first("encoding").and_then(|label| Encoding::for_label(label));
+        let encoding = first("encoding").and_then(Encoding::for_label);
         let text = |bytes: &[u8]| match (encoding, std::str::from_utf8(bytes)) {
             (Some(encoding), _) if encoding != UTF_8 => encoding.decode(bytes).0.into_owned(),
             (_, Ok(text)) => text.to_owned(),
@@ -225,16 +225,17 @@ impl Commit {
     }
 
     fn told(&self, id: &Id, paths: &[String]) -> Value {
-        let person = |person: &Option<Person>| match person {
-            Some(person) => json!({"name": person.name, "email": person.email, "at": person.at()}),
-            None => Value::Null,
+        let person = |person: Option<&Person>| {
+            person.map(
+                |person| json!({"name": person.name, "email": person.email, "at": person.at()}),
+            )
         };
         let parents: Vec<String> = self.parents.iter().map(|id| hex(id)).collect();
         json!({
             "commit": hex(id),
             "parents": parents,
-            "author": person(&self.author),
-            "committer": person(&self.committer),
+            "author": person(self.author.as_ref()),
+            "committer": person(self.committer.as_ref()),
             "message": self.message,
             "paths": paths,
         })

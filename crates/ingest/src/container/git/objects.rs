@@ -1,6 +1,7 @@
 //! The objects of a repository: single files, and packs.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, BufReader, Read as _};
 use std::sync::Arc;
 
@@ -187,7 +188,11 @@ pub(super) fn damaged(message: &str) -> io::Error {
 }
 
 pub(super) fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    id.iter().fold(String::new(), |mut digits, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 /// The name of an object from its forty digits, with whatever behind them.

@@ -1,9 +1,9 @@
-//! The table of activities that PayPal hands out, in English and German.
+//! The table of activities that `PayPal` hands out, in English and German.
 
 use super::records::{Account, Statements, Transaction, decimal, order_of};
 use crate::importers::Rows;
 use crate::lines::MAX_LINE_BYTES;
-use crate::table;
+use crate::table::{self, DateOrder};
 
 /// The names of the columns that are read.
 const COLUMNS: [[&str; 2]; 14] = [
@@ -46,6 +46,80 @@ fn position(header: &[String], english: &str) -> Option<usize> {
     header.iter().position(|name| names.contains(&name.trim()))
 }
 
+/// A row, and where its columns stand.
+struct Activity<'r> {
+    header: &'r [String],
+    row: &'r [String],
+    order: DateOrder,
+}
+
+impl Activity<'_> {
+    fn get(&self, english: &str) -> Option<String> {
+        let text = self.row.get(position(self.header, english)?)?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn number(&self, english: &str) -> Option<String> {
+        self.get(english).and_then(|text| decimal(&text))
+    }
+
+    fn day(&self) -> Option<String> {
+        let day = self.get("Date")?;
+        Some(table::date(&day, self.order)?.text)
+    }
+
+    /// Whether money was moved. A memo says what was agreed, and another row what was paid.
+    fn is_booked(&self) -> bool {
+        let is_memo = self
+            .get("Balance Impact")
+            .is_some_and(|impact| impact.eq_ignore_ascii_case("memo"));
+        let is_open = self.get("Status").is_some_and(|status| {
+            ["Pending", "Denied", "Offen", "Abgelehnt"].contains(&status.as_str())
+        });
+        !is_memo && !is_open
+    }
+
+    fn account(&self) -> Account {
+        let currency = self.get("Currency");
+        Account {
+            id: format!("paypal-{}", currency.as_deref().unwrap_or_default()),
+            name: Some("PayPal".to_owned()),
+            bank: Some("PayPal".to_owned()),
+            currency,
+            balance: self.number("Balance"),
+            balance_on: self.day(),
+            ..Account::default()
+        }
+    }
+
+    fn transaction(&self) -> Transaction {
+        let amount = self.number("Net");
+        let is_debit = amount
+            .as_deref()
+            .is_some_and(|amount| amount.starts_with('-'));
+        let other = if is_debit {
+            "To Email Address"
+        } else {
+            "From Email Address"
+        };
+        Transaction {
+            account_id: self.account().id,
+            bank_id: self.get("Transaction ID"),
+            booked_on: self.day(),
+            amount,
+            currency: self.get("Currency"),
+            counterparty: self.get("Name"),
+            counterparty_account: self.get(other),
+            purpose: self.get("Item Title"),
+            reference: self.get("Invoice Number"),
+            kind: self.get("Type"),
+            fee: self.number("Fee"),
+            balance: self.number("Balance"),
+            ..Transaction::default()
+        }
+    }
+}
+
 pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     let first = text.lines().next().unwrap_or_default();
     let delimiter = if first.contains('\t') { b'\t' } else { b',' };
@@ -60,65 +134,25 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     while let Ok(Some(cells)) = rows.next_cells() {
         table.push(cells);
     }
-    let cell = |row: &'_ [String], english: &str| -> Option<String> {
-        let text = row.get(position(&header, english)?)?.trim();
-        (!text.is_empty()).then(|| text.to_owned())
-    };
-    let days: Vec<String> = table.iter().filter_map(|row| cell(row, "Date")).collect();
-    let (order, is_assumed) = order_of(days.iter().map(String::as_str));
+    let date = position(&header, "Date").unwrap_or_default();
+    let days = table
+        .iter()
+        .filter_map(|row| row.get(date))
+        .map(|day| day.trim());
+    let (order, is_assumed) = order_of(days.filter(|day| !day.is_empty()));
     if is_assumed {
         statements.assume("its dates are read with the month first; none of them tells".to_owned());
     }
     let mut balances: Vec<Account> = Vec::new();
     for row in &table {
-        let get = |english: &str| cell(row, english);
-        // A memo says what was agreed, and another row what was paid.
-        let is_memo =
-            get("Balance Impact").is_some_and(|impact| impact.eq_ignore_ascii_case("memo"));
-        let is_pending = get("Status").is_some_and(|status| {
-            ["Pending", "Denied", "Offen", "Abgelehnt"].contains(&status.as_str())
-        });
-        if is_memo || is_pending {
-            statements.leave_pending();
-            continue;
-        }
-        let amount = get("Net").and_then(|text| decimal(&text));
-        let is_debit = amount
-            .as_deref()
-            .is_some_and(|amount| amount.starts_with('-'));
-        let other = if is_debit {
-            "To Email Address"
+        let header = &header;
+        let activity = Activity { header, row, order };
+        if activity.is_booked() {
+            statements.transaction(activity.transaction());
+            keep_latest(&mut balances, activity.account());
         } else {
-            "From Email Address"
-        };
-        let day = get("Date").and_then(|day| Some(table::date(&day, order)?.text));
-        let balance = get("Balance").and_then(|text| decimal(&text));
-        let currency = get("Currency");
-        let account = Account {
-            id: format!("paypal-{}", currency.as_deref().unwrap_or_default()),
-            name: Some("PayPal".to_owned()),
-            bank: Some("PayPal".to_owned()),
-            currency: currency.clone(),
-            balance: balance.clone(),
-            balance_on: day.clone(),
-            ..Account::default()
-        };
-        statements.transaction(Transaction {
-            account_id: account.id.clone(),
-            bank_id: get("Transaction ID"),
-            booked_on: day,
-            amount,
-            currency,
-            counterparty: get("Name"),
-            counterparty_account: get(other),
-            purpose: get("Item Title"),
-            reference: get("Invoice Number"),
-            kind: get("Type"),
-            fee: get("Fee").and_then(|text| decimal(&text)),
-            balance,
-            ..Transaction::default()
-        });
-        keep_latest(&mut balances, account);
+            statements.leave_pending();
+        }
     }
     for account in &balances {
         statements.account(account);

@@ -250,46 +250,50 @@ fn is_table(connection: &Connection, name: &str) -> bool {
     connection.query_row(sql, [name], |_| Ok(())).is_ok()
 }
 
+/// A folder of bookmarks: the one it stands in, its name, and what Firefox calls it.
+struct Folder {
+    parent: i64,
+    name: String,
+    guid: String,
+}
+
+fn firefox_folders(connection: &Connection) -> rusqlite::Result<HashMap<i64, Folder>> {
+    let mut folders = HashMap::new();
+    let mut statement =
+        connection.prepare("SELECT id, parent, title, guid FROM moz_bookmarks WHERE type = 2")?;
+    let mut rows = statement.query(())?;
+    while let Some(row) = rows.next()? {
+        let folder = Folder {
+            parent: row.get::<_, Option<i64>>(1)?.unwrap_or_default(),
+            name: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+            guid: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        };
+        folders.insert(row.get(0)?, folder);
+    }
+    Ok(folders)
+}
+
 fn firefox_bookmarks(connection: &Connection) -> rusqlite::Result<Vec<Value>> {
     const TAGS: &str = "tags________";
     if !is_table(connection, "moz_bookmarks") {
         return Ok(Vec::new());
     }
-    let mut folders: HashMap<i64, (i64, String, String)> = HashMap::new();
-    let mut statement =
-        connection.prepare("SELECT id, parent, title, guid FROM moz_bookmarks WHERE type = 2")?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let title: Option<String> = row.get(2)?;
-        let guid: Option<String> = row.get(3)?;
-        let parent: Option<i64> = row.get(1)?;
-        let folder = (
-            parent.unwrap_or_default(),
-            title.unwrap_or_default(),
-            guid.unwrap_or_default(),
-        );
-        folders.insert(row.get(0)?, folder);
-    }
+    let folders = firefox_folders(connection)?;
     let mut tags: HashMap<String, Vec<String>> = HashMap::new();
     let mut found = Vec::new();
     let mut statement = connection.prepare(
         "SELECT b.guid, p.url, coalesce(b.title, p.title), b.dateAdded, b.parent FROM moz_bookmarks b JOIN moz_places p ON p.id = b.fk \
-         WHERE b.type = 1 ORDER BY b.id",
+         WHERE b.type = 1 AND p.url IS NOT NULL ORDER BY b.id",
     )?;
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
-        let (guid, url): (Option<String>, Option<String>) = (row.get(0)?, row.get(1)?);
-        let (title, added): (Option<String>, Option<i64>) = (row.get(2)?, row.get(3)?);
-        let Some(url) = url else {
-            continue;
-        };
-        let mut path = Vec::new();
+        let url: String = row.get(1)?;
+        let (mut path, mut is_tag) = (Vec::new(), false);
         let mut at: i64 = row.get(4)?;
-        let mut is_tag = false;
-        while let Some((parent, name, guid)) = folders.get(&at).filter(|_| path.len() < MAX_DEPTH) {
-            is_tag |= guid == TAGS;
-            path.push(name.as_str());
-            at = *parent;
+        while let Some(folder) = folders.get(&at).filter(|_| path.len() < MAX_DEPTH) {
+            is_tag |= folder.guid == TAGS;
+            path.push(folder.name.as_str());
+            at = folder.parent;
         }
         // A tag is a folder in which the page stands once more.
         if is_tag {
@@ -299,24 +303,24 @@ fn firefox_bookmarks(connection: &Connection) -> rusqlite::Result<Vec<Value>> {
         }
         path.retain(|name| !name.is_empty());
         path.reverse();
-        found.push((guid, url, title, added, path.join("/")));
-    }
-    let records = found.into_iter().map(|(guid, url, title, added, folder)| {
+        let (title, added): (Option<String>, Option<i64>) = (row.get(2)?, row.get(3)?);
         let bookmark = Bookmark {
-            id: guid,
+            id: row.get(0)?,
             url: &url,
             title: title.as_deref(),
-            folder,
+            folder: path.join("/"),
             added_at: added.and_then(super::visits::moment),
         };
-        let mut record = bookmark.record();
+        found.push((bookmark.record(), url));
+    }
+    let tagged = found.into_iter().map(|(mut record, url)| {
         let tags = tags.get(&url).cloned().and_then(some_list);
         if let (Some(members), Some(tags)) = (record.as_object_mut(), tags) {
             members.insert("tags".to_owned(), json!(tags));
         }
         record
     });
-    Ok(records.collect())
+    Ok(tagged.collect())
 }
 
 fn damaged(error: &rusqlite::Error) -> InputError {
