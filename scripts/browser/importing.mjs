@@ -1,11 +1,12 @@
 // The owner brings data in without a terminal: exports are uploaded, recognised, tried and imported, and what they hold is found.
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const EXPORTS = join(process.cwd(), "crates/ingest/tests/exports");
-/** One file of each kind of export that is a file. */
+/** One file of each kind of export; folders are uploaded as archives. */
 const FILES = [
   "calendar/Family.ics",
   "chatgpt/conversations.json",
@@ -14,7 +15,25 @@ const FILES = [
   "telegram/result.json",
   "mail/Takeout/Mail/All mail Including Spam and Trash.mbox",
   "whatsapp/WhatsApp Chat - Trip/_chat.txt",
+  "claude-code/5e551011-0000-4000-8000-000000000001.jsonl",
+  "codex/rollout-2025-10-01T09-00-00-0199aaaa-0000-7000-8000-000000000001.jsonl",
+  "slack",
+  "markdown",
 ];
+
+/** A file as it is, a folder as an archive. */
+function uploadable(name) {
+  const path = join(EXPORTS, name);
+  if (!statSync(path).isDirectory()) return path;
+  const archive = join(mkdtempSync(join(tmpdir(), "export-")), `${name}.zip`);
+  execFileSync("python3", ["-m", "zipfile", "-c", archive, path]);
+  return archive;
+}
+
+/** Waits for a page that refreshes itself to become another. */
+async function settled(owner, heading) {
+  await owner.page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+}
 
 async function upload(owner, files) {
   const { page } = owner;
@@ -26,22 +45,44 @@ async function upload(owner, files) {
 export async function imported(owner) {
   const { page } = owner;
   for (const file of FILES) {
-    await upload(owner, [join(EXPORTS, file)]);
-    assert.equal(await owner.heading(), "What would be imported", file);
+    await upload(owner, [uploadable(file)]);
+    await settled(owner, "What would be imported");
     const tried = await page.locator("ul.figures li").first().innerText();
     assert.match(tried, /^[1-9]\d*\s+new$/, `${file}: ${tried}`);
+    assert.ok((await page.locator("dl.sample").count()) > 0, `${file}: samples are shown`);
     await owner.press("Import");
-    assert.equal(await owner.heading(), "Imported", file);
+    await settled(owner, "Imported");
     assert.equal(await page.locator("ul.figures li").first().innerText(), tried, `${file}: what was tried is what was done`);
     await page.getByRole("link", { name: "Look at it" }).click();
     assert.ok((await page.locator("main a[href^='/browse/']").count()) > 0, file);
   }
+  await page.goto(new URL("/import", process.env.BROWSER_CONSOLE).href);
+  assert.ok((await page.locator("details.report").count()) >= Math.min(FILES.length, 10), "earlier imports are listed");
   const folder = mkdtempSync(join(tmpdir(), "no-export-"));
   const nothing = join(folder, "nothing.bin");
   writeFileSync(nothing, Buffer.from([1, 2, 3]));
   await upload(owner, [nothing]);
   assert.equal(await owner.heading(), "Nothing to import");
   return FILES.length;
+}
+
+/** Two windows upload so much that it takes a while: one follows by refreshing the page, one by the script; both are judged on the way. */
+export async function followed(owner, judged, judge) {
+  const folder = mkdtempSync(join(tmpdir(), "long-"));
+  for (const [who, kind] of [[owner, "refreshed"], [judged, "polled"]]) {
+    const file = join(folder, `${kind}.mbox`);
+    const letter = (n) => `From a@example.test Mon Mar  2 09:00:00 2026\nFrom: A <a@example.test>\nSubject: ${kind} ${n}\nDate: Mon, 02 Mar 2026 09:00:00 +0000\nMessage-ID: <${kind}-${n}@example.test>\n\n${"The quay is closed. ".repeat(20)}\n\n`;
+    writeFileSync(file, Array.from({ length: 60_000 }, (_, n) => letter(n)).join(""));
+    await upload(who, [file]);
+    assert.equal(await who.heading(), "Looking at the files", kind);
+    assert.equal(await who.page.locator("[data-live] progress").count(), 1);
+    if (who === judged) await judge(who.page, "a try that goes on");
+    const address = who.page.url();
+    await settled(who, "What would be imported");
+    assert.equal(who.page.url(), address, "the page is the same");
+    await who.press("Discard");
+    assert.equal(await who.heading(), "Import");
+  }
 }
 
 /** A backup is a file that the browser saves. */
@@ -52,7 +93,9 @@ export async function saved(owner) {
   await owner.press("Download a backup");
   const download = await waits;
   assert.equal(download.suggestedFilename(), "pdpp-backup.tar");
-  await download.cancel();
+  await download.saveAs(join(mkdtempSync(join(tmpdir(), "backup-")), "backup.tar"));
+  await page.reload();
+  assert.match(await page.locator("section", { has: page.locator("#backup") }).innerText(), /The last one was made/);
 }
 
 /** A note whose texts try to be more than text, and a word of a megabyte. */
@@ -74,8 +117,10 @@ export async function hostile(owner, judge) {
   const file = join(folder, "notes.jsonl");
   writeFileSync(file, `${JSON.stringify(HOSTILE)}\n`);
   await upload(owner, [file]);
+  await settled(owner, "What would be imported");
   await page.locator("select[name=to0]").selectOption("notes/notes");
   await owner.press("Import");
+  await settled(owner, "Imported");
   assert.match(await page.locator("ul.figures li").first().innerText(), /^1\s+new$/);
   const told = [];
   page.on("dialog", (dialog) => told.push(dialog.message()));

@@ -11,7 +11,8 @@ import { discovered, Host, secrets } from "./host.mjs";
 import { launched, Owner, windowOf } from "./owner.mjs";
 import { crawled } from "./crawl.mjs";
 import { granted, seen } from "./granting.mjs";
-import { hostile, imported, keyboard, saved } from "./importing.mjs";
+import { comfort } from "./comfort.mjs";
+import { followed, hostile, imported, keyboard, saved } from "./importing.mjs";
 import { judge, toured } from "./pages.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
@@ -152,9 +153,13 @@ try {
   done("a grant is made, narrowed, seen through, looked at and ended without a script");
   done(`${await seen(owner)} pages seen as a grant have what its client gets`);
   done(`${await imported(owner)} kinds of exports are uploaded, recognised, tried and imported without a script`);
+  await followed(owner, judged, judge);
+  done("an upload that takes long is followed, with a script and without");
   await saved(owner);
   done("a backup is saved");
   done(`${await hostile(judged, judge)} pages show a hostile record as text`);
+  await comfort(browser, freshLink, found, CHATGPT);
+  done("the script shows the browser's zone, copies, filters at once and takes dropped files; without it all of this has another way");
   await keyboard(judged);
   done("a record is found and opened with the keyboard alone");
   const { pages, kinds } = await crawled(judged, CONSOLE);

@@ -79,12 +79,12 @@ async function main() {
   await page.locator(".hits a").first().click();
   await take("record");
   // Every page, to be looked at before it is called done.
-  for (const path of ["/browse", "/browse/mail-work/messages", "/timeline", "/grants", "/grants/new", "/import", "/connections", "/settings", "/nowhere"]) {
+  for (const path of ["/", "/search?q=bridge+vendor", "/browse", "/browse/mail-work/messages", "/timeline", "/grants", "/grants/new", "/import", "/connections", "/sessions", "/settings", "/nowhere"]) {
     await page.goto(`${pages}${path}`);
     for (const [width, colorScheme] of [[390, "light"], [390, "dark"], [1280, "light"], [1280, "dark"]]) {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
-      const name = path.slice(1).replaceAll("/", "-");
+      const name = path.slice(1).replace(/[^a-z-]+/g, "-") || "overview";
       await page.screenshot({ path: join(all, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
   }

@@ -258,6 +258,21 @@ fn sign_in_prints_a_fresh_link_while_a_server_runs() {
     let page = first.trim().strip_prefix(&console).unwrap();
     let (status, _) = server.ask(&format!("GET {page}"), None, "");
     assert_eq!(status, 303, "the pages are at their own host");
+    // On request it is opened, too, and where that fails the link stands there all the same.
+    let programs = home.path("programs");
+    fs::create_dir(&programs).unwrap();
+    let mut command = home.command("sign-in --open");
+    home.ran(command.env("PATH", &programs))
+        .says("xdg-open could not open it");
+    let opener = programs.join("xdg-open");
+    let opened = home.path("opened");
+    let script = format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display());
+    fs::write(&opener, script).unwrap();
+    let mode = PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&opener, mode).unwrap();
+    let mut command = home.command("sign-in --open");
+    let ran = home.ran(command.env("PATH", &programs)).succeeds();
+    assert_eq!(fs::read_to_string(opened).unwrap(), ran.stdout.trim());
 }
 
 // TR-07: without a public address, those of this machine are its hosts.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use crate::aggregate::Aggregation;
+use crate::id::{ConnectionId, StreamName};
 use crate::record::{FieldWindow, Record};
 use crate::schema::SchemaAnswer;
 use crate::wire::{Nullable, ObjectTag};
@@ -129,6 +130,9 @@ pub struct Meta {
     pub count: Nullable<ReportedCount>,
     /// How far a search's number can be trusted.
     pub count_accuracy: Option<String>,
+    /// How a search's number is made up. Only this process sees it.
+    #[serde(skip)]
+    pub by_stream: Vec<StreamCount>,
     /// What a search looked at.
     pub recall: Option<Recall>,
     /// The time span of all matching records, if asked.
@@ -142,6 +146,14 @@ pub struct Meta {
     pub next: Option<String>,
     /// Success with something to know; see [`Meta::warnings`].
     pub warnings: Option<Vec<Warning>>,
+}
+
+/// How many records of one stream a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamCount {
+    pub connection_id: ConnectionId,
+    pub stream: StreamName,
+    pub count: u64,
 }
 
 /// The fields that name a record, who wrote it and when, by the stream's declaration and as far as they may be seen.
@@ -158,6 +170,7 @@ impl Default for Meta {
         Meta {
             count: Nullable::Value(ReportedCount::none()),
             count_accuracy: None,
+            by_stream: Vec::new(),
             recall: None,
             window: None,
             index_maintenance: None,

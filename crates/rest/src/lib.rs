@@ -10,6 +10,7 @@
 //! layers; their errors have the form of OAuth or are pages.
 
 mod admission;
+mod agent_setup;
 mod auth;
 mod blobs;
 mod body_stream;
@@ -47,6 +48,7 @@ mod table;
 mod write_timeout;
 mod writes;
 
+pub use agent_setup::{AgentSetup, SetupGrant, SetupLines};
 pub use auth::{AS_GRANT, MAX_BYTES, PREVIEW_AS_GRANT};
 pub use connections::Capacity;
 pub use index_updater::IndexUpdater;

@@ -18,6 +18,7 @@ use store::Store;
 use store::grants::Disclosure;
 
 use crate::admission::{Permit, Queue};
+use crate::agent_setup::AgentSetup;
 use crate::auth::Caller;
 use crate::console::{ImportJobs, PasswordQueue, Readings};
 use crate::metrics::Metrics;
@@ -55,6 +56,8 @@ pub struct Service {
     pub(crate) uploads: Option<Arc<Path>>,
     /// Imports of uploads that run, or came to their end.
     pub(crate) imports: Arc<ImportJobs>,
+    /// How agents are connected, if the program knows.
+    pub(crate) setup: Option<Arc<dyn AgentSetup>>,
     /// What clients were shown lately.
     pub(crate) readings: Arc<Readings>,
 }
@@ -157,6 +160,7 @@ impl Service {
             uploads: None,
             imports: Arc::default(),
             readings: Arc::default(),
+            setup: None,
         }
     }
 
@@ -197,6 +201,13 @@ impl Service {
     #[must_use]
     pub fn with_uploads(mut self, folder: &Path) -> Self {
         self.uploads = Some(folder.into());
+        self
+    }
+
+    /// Says how agents are connected.
+    #[must_use]
+    pub fn with_setup(mut self, setup: Arc<dyn AgentSetup>) -> Self {
+        self.setup = Some(setup);
         self
     }
 

@@ -152,6 +152,8 @@ pub struct SearchAnswer {
     pub hits: Vec<Hit>,
     pub has_more: bool,
     pub total: Option<u64>,
+    /// How the total is made up.
+    pub by_stream: Vec<(StreamRef, u64)>,
     /// How many records hold every word, in one form or another; [`EVERY_WORD`] means that or more.
     pub with_every_word: u64,
     /// The question with the other words that stood for its words.

@@ -100,11 +100,7 @@ impl Owner {
         let search = |words: &str| {
             let q = words.replace(' ', "+");
             let counted = format!("/v1/search?q={q}&count=exact");
-            let reads = vec![
-                streams.clone(),
-                format!("{counted}&limit=20"),
-                format!("{counted}&limit=1&connection_id={connection}"),
-            ];
+            let reads = vec![streams.clone(), format!("{counted}&limit=20")];
             (format!("/search?q={q}"), reads)
         };
         let (rare, rare_reads) = search(PROBES.rare.words);

@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::commands::collect;
+use crate::commands::setup::ServedSetup;
 use crate::config::{ServerSettings, owner_password};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -114,6 +115,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
     .with_uploads(&context.settings.data_dir.join("uploads"))
+    .with_setup(Arc::new(ServedSetup::new(public_url, context)))
     .with_limits(limits(settings.calls_per_minute))
     .at_own_addresses(settings.public_url.is_none() && address.ip().is_unspecified());
     let sign_in = sign_in(context, &*store, clock.now(), has_password);

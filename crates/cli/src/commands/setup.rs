@@ -8,6 +8,7 @@ use clap::Args;
 use client::ProviderUrl;
 use grants::{Flags, Issued, Overview, State, Wording};
 use rest::owner::wire::{GrantSelection, NewGrant};
+use rest::{AgentSetup, SetupGrant, SetupLines};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -114,6 +115,49 @@ fn client_grant(
     }))
 }
 
+/// The words for the pages of a server over the local data.
+pub(crate) struct ServedSetup {
+    public_url: String,
+    location: Vec<(&'static str, String)>,
+}
+
+impl ServedSetup {
+    pub(crate) fn new(public_url: &str, context: &Context) -> Self {
+        Self {
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            location: named("data-dir", context.settings.data_dir_elsewhere()),
+        }
+    }
+}
+
+impl AgentSetup for ServedSetup {
+    fn agents(&self) -> Vec<&'static str> {
+        CLIENTS.iter().map(|client| client.name).collect()
+    }
+
+    fn lines(&self, agent: &str, grant: &SetupGrant) -> Option<SetupLines> {
+        let client = CLIENTS.iter().find(|client| client.name == agent)?;
+        let grant = ClientGrant {
+            id: grant.id.clone(),
+            ends: Some(moment::to_local_seconds(&grant.ends)),
+            lines: grant.lines.clone(),
+            others: 0,
+        };
+        let instructions = client.instructions(&ClientSetup {
+            mcp_url: format!("{}/mcp", self.public_url),
+            origin: self.public_url.clone(),
+            location: self.location.clone(),
+            is_another: false,
+            is_here: is_here(&self.public_url),
+            grant: Some(grant),
+        });
+        Some(SetupLines {
+            recommended: instructions.recommended,
+            others: instructions.others,
+        })
+    }
+}
+
 /// The name without what people write differently.
 fn spelling(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
@@ -149,10 +193,6 @@ fn running(context: &Context) -> Option<ProviderUrl> {
 
 fn setup(options: &Options, context: &Context) -> CommandResult<ClientSetup> {
     let settings = RemoteSettings::resolve(options.provider_url.clone(), None)?;
-    let named = |name, path: Option<PathBuf>| -> Vec<(&'static str, String)> {
-        let path = path.map(|path| (name, path.to_string_lossy().into_owned()));
-        path.into_iter().collect()
-    };
     // An agent starts the command in a folder and an environment of its own.
     let (url, location) = if let Some(url) = &settings.provider_url {
         let root = settings.cache_root_elsewhere();
@@ -165,13 +205,23 @@ fn setup(options: &Options, context: &Context) -> CommandResult<ClientSetup> {
         let data_dir = context.settings.data_dir_elsewhere();
         (url, named("data-dir", data_dir))
     };
-    let here = url.as_str().contains("://127.0.0.1") || url.as_str().contains("://localhost");
     Ok(ClientSetup {
         mcp_url: format!("{url}/mcp"),
         origin: url.to_string(),
         location,
         is_another: settings.provider_url.is_some(),
-        is_here: here,
+        is_here: is_here(url.as_str()),
         grant: None,
     })
+}
+
+/// An option with a path, where there is one.
+fn named(name: &'static str, path: Option<PathBuf>) -> Vec<(&'static str, String)> {
+    let path = path.map(|path| (name, path.to_string_lossy().into_owned()));
+    path.into_iter().collect()
+}
+
+/// Whether only programs on this machine reach an address.
+fn is_here(url: &str) -> bool {
+    url.contains("://127.0.0.1") || url.contains("://localhost")
 }

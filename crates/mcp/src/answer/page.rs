@@ -59,6 +59,7 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
     page.meta = Some(Meta {
         count: Nullable::or_absent(places.iter().find_map(|place| count(place))),
         count_accuracy: None,
+        by_stream: Vec::new(),
         recall: body.pointer("/meta/recall").map(recall),
         window: None,
         index_maintenance: body

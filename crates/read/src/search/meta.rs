@@ -1,6 +1,8 @@
 //! What an answer to a search says about itself: how much was counted, what was left out, and why.
 
-use contract::page::{IndexMaintenance, Meta, Recall, ReportedCount, Warning, WarningCode};
+use contract::page::{
+    IndexMaintenance, Meta, Recall, ReportedCount, StreamCount, Warning, WarningCode,
+};
 use contract::search::SearchQuery;
 use contract::wire::Nullable;
 use store::search::{Building, SearchAnswer, SearchRequest};
@@ -22,6 +24,14 @@ pub(super) fn meta(
     let mut meta = Meta::default();
     let searched = !plan.searched.is_empty();
     let total = answer.total.filter(|_| searched);
+    let by_stream = answer.by_stream.iter();
+    meta.by_stream = by_stream
+        .map(|(found, count)| StreamCount {
+            connection_id: found.connection.clone(),
+            stream: found.stream.clone(),
+            count: *count,
+        })
+        .collect();
     meta.count = Nullable::or_null(total.map(ReportedCount::Number));
     let visible = plan.searched.iter().map(|one| one.row.stream_ref());
     let rebuilding = visible

@@ -20,6 +20,7 @@ use super::review::{self, StreamPreview};
 use super::templates::{self, TemplateRow};
 use super::viewer::client;
 use super::{html, session, value_choice};
+use crate::agent_setup::{SetupGrant, SetupLines};
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -33,6 +34,8 @@ const SIGN_IN: &str = "/sign-in?return_to=%2Fgrants%2Fnew";
 struct NewGrantPage {
     frame: Frame,
     client: String,
+    /// The agents whose setup is known.
+    agents: Vec<AgentRow>,
     /// The grant that this one is like; empty where it is a new one.
     from: String,
     sources: Vec<SourceRow>,
@@ -71,6 +74,13 @@ struct IssuedPage {
     api_url: String,
     ends: Option<Moment>,
     from: String,
+    /// How the chosen agent is connected under the grant.
+    setup: Option<SetupLines>,
+}
+
+struct AgentRow {
+    name: &'static str,
+    chosen: bool,
 }
 
 /// `GET /grants/new`
@@ -143,7 +153,7 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
         .cloned();
     let page = ReviewPage {
         frame: Frame::new(&session, Section::Grants),
-        client: label(form.value("client").trim()),
+        client: label(client_name(&form)),
         rows: review::rows(&context.service, authority, &streams).await?,
         ends: Moment::new(expires_at),
         once: form.value("mode") == "single_use",
@@ -174,25 +184,27 @@ pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
         match made {
             Ok(made) => {
                 templates::save(service, &form)?;
-                Ok(Ok((form, made)))
+                let setup = setup(service, form.value("agent"), &made)?;
+                Ok(Ok((asked.client, form, made, setup)))
             }
             Err(error) => Ok(Err((form, mistakes(error)?))),
         }
     });
-    let (form, made) = match made.await? {
+    let (client, form, made, setup) = match made.await? {
         Ok(made) => made,
         Err((form, mistakes)) => return page(&context.service, &session, form, mistakes).await,
     };
     let public_url = &context.service.public_url;
     let page = IssuedPage {
         frame: Frame::new(&session, Section::Grants),
-        client: label(form.value("client").trim()),
+        client: label(&client),
         id: id(&made),
         token: made.access_token.expose().to_owned(),
         mcp_url: format!("{public_url}/mcp"),
         api_url: format!("{public_url}/v1"),
         ends: Moment::parse(&made.expires_at),
         from: label(form.value("from")),
+        setup,
     };
     html(StatusCode::OK, &page)
 }
@@ -201,6 +213,38 @@ fn id(made: &Issued) -> String {
     let package = made.grant_package_id.as_ref().map(ToString::to_string);
     let grant = || made.grant_id.as_ref().map(ToString::to_string);
     package.or_else(grant).unwrap_or_default()
+}
+
+/// What the application is called: as the owner says, else as the agent is.
+fn client_name(form: &Form) -> &str {
+    match form.value("client").trim() {
+        "" => form.value("agent"),
+        name => name,
+    }
+}
+
+/// How an agent is connected under a new grant; nothing for any other program.
+fn setup(service: &Service, agent: &str, made: &Issued) -> Result<Option<SetupLines>, Problem> {
+    let Some(setup) = service.setup.as_ref().filter(|_| !agent.is_empty()) else {
+        return Ok(None);
+    };
+    let shown = grants::show(&*service.store, &id(made), service.now(), 0);
+    let shown = shown.map_err(|error| super::grant::problem(&error))?;
+    let grant = SetupGrant {
+        id: id(made),
+        ends: made.expires_at.clone(),
+        lines: Wording::whole(visible).overview(&shown.overview),
+    };
+    Ok(setup.lines(agent, &grant))
+}
+
+fn agents(service: &Service, form: &Form) -> Vec<AgentRow> {
+    let agents = service.setup.iter().flat_map(|setup| setup.agents());
+    let row = |name| AgentRow {
+        name,
+        chosen: form.value("agent") == name,
+    };
+    agents.map(row).collect()
 }
 
 /// What a form asks for.
@@ -218,7 +262,7 @@ impl Asked {
             _ => AccessMode::Continuous,
         };
         Ok(Self {
-            client: form.value("client").trim().to_owned(),
+            client: client_name(form).to_owned(),
             selection: Selection::from_choice(choice::ticked(form, &offered), mode),
             ends: choice::end(form, service.now()),
         })
@@ -241,6 +285,7 @@ async fn page(
         let page = NewGrantPage {
             frame,
             client: form.value("client").to_owned(),
+            agents: agents(service, &form),
             from: form.value("from").to_owned(),
             finding: Finding::apply(&form, &mut sources),
             sources,

@@ -210,7 +210,9 @@ async fn answer(
         .map(|hit| row(viewer, &sources, hit))
         .collect();
     page.orders = orders(viewer, question.order);
-    page.facets = facets::read(viewer, question, &sources, shape.as_ref()).await?;
+    let by_stream = meta.map(|meta| meta.by_stream.as_slice());
+    let narrowing = (shape.as_ref(), by_stream.unwrap_or_default());
+    page.facets = facets::read(viewer, question, &sources, narrowing).await?;
     if let Some(cursor) = found.next_cursor() {
         page.next = viewer.here.clone().at(cursor).to_string();
     }

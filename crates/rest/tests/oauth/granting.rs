@@ -24,7 +24,11 @@ impl Browser<'_> {
 
 /// The token that a page shows.
 fn token(page: &Answer) -> String {
-    let shown = page.text.split_once("<code class=\"token\">").unwrap().1;
+    let shown = page
+        .text
+        .split_once("<code class=\"token\" data-copy>")
+        .unwrap()
+        .1;
     shown.split('<').next().unwrap().to_owned()
 }
 
@@ -334,7 +338,7 @@ async fn what_was_read_is_told_by_title_and_by_what_is_known() {
         .await;
     let page = browser.get(&format!("/grants/{id}/activity")).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    page.shows("<b>3 records</b> in 2 calls");
+    page.shows("<b>3 records</b></a> in <a href=\"#calls\">2 calls</a>");
     page.shows("Fields it saw: <bdi>id, subject</bdi>");
     page.shows("Letter 1 &#60;script&#62;alert(1)");
     page.shows("href=\"/records/work/messages/m1\"");

@@ -43,7 +43,14 @@ async fn a_search_shows_hits_with_what_proves_them_and_what_narrows_them() {
     page.shows("Found nowhere: zeppelin.");
     page.shows("href=\"/records/work/messages/m1\"");
     page.shows("<time datetime=\"2026-03-01T09:00:00.000Z\"");
+    // The figures beside it add up to what was found.
     page.shows("<bdi>Work mail</bdi> <span class=\"count\">3</span>");
+    page.shows("<bdi>Work mail, Messages</bdi> <span class=\"count\">3</span>");
+    page.shows("mail</bdi> <span class=\"count\">3</span>");
+    assert_eq!(
+        page.text.matches("<span class=\"count\">3</span>").count(),
+        4
+    );
     page.shows("connection=work");
     let narrowed = browser
         .get("/search?q=overdraft&connection=work&stream=messages&order=oldest")

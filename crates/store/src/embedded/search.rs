@@ -141,10 +141,12 @@ impl EmbeddedStore {
         chosen.truncate(request.limit);
         let state = (generation, version);
         let (hits, complete) = self.fetch_hits(&sources, state, &chosen)?;
+        let by_scope = ranking.by_scope.filter(|_| request.count);
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
-            total: ranking.total.filter(|_| request.count),
+            total: by_scope.as_ref().map(|counts| counts.values().sum()),
+            by_stream: by_scope.map_or_else(Vec::new, |counts| by_stream_of(request, &counts)),
             with_every_word: ranking.with_every_word,
             occurring: question.occurring(),
             prefix_truncated: question.prefix_truncated,
@@ -427,6 +429,15 @@ fn after_time(position: SearchPosition) -> Option<(Option<Instant>, u64)> {
         Rank::Time(time) => Some((time, position.row)),
         Rank::Score(_) => None,
     }
+}
+
+/// The streams of a request, each with the count of its scope.
+fn by_stream_of(request: &SearchRequest, by_scope: &BTreeMap<usize, u64>) -> Vec<(StreamRef, u64)> {
+    let scopes = request.scopes.iter().enumerate();
+    let count = |at: usize| by_scope.get(&at).copied().unwrap_or_default();
+    scopes
+        .map(|(at, scope)| (scope.stream.clone(), count(at)))
+        .collect()
 }
 
 /// The fields that are searched, with how much each counts in which stream. While a stream is being indexed again, its

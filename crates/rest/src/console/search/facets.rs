@@ -1,8 +1,10 @@
-//! What a search can be narrowed by, with how many records each would leave: connections, then the streams of the chosen
-//! one, then the years of the chosen stream and the values its declaration groups by. Every count is a search of its own over the read contract.
+//! What a search can be narrowed by: connections and streams, each with how many of the hits it has, then the years of the
+//! chosen stream and the values its declaration groups by, each with how many a search there finds. All are counted over the
+//! read contract.
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
 use contract::id::StreamName;
+use contract::page::StreamCount;
 use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
 use contract::search::SearchQuery;
@@ -12,7 +14,7 @@ use tokio::task::JoinSet;
 use super::Question;
 use crate::console::address::Address;
 use crate::console::format::{format_number, one_line};
-use crate::console::sources::Sources;
+use crate::console::sources::{Source, Sources};
 use crate::console::stream_shape::{FieldShape, StreamShape};
 use crate::console::viewer::Viewer;
 use crate::problem::Problem;
@@ -49,11 +51,11 @@ pub(super) async fn read(
     viewer: &Viewer,
     question: &Question,
     sources: &Sources,
-    shape: Option<&StreamShape>,
+    (shape, found): (Option<&StreamShape>, &[StreamCount]),
 ) -> Result<Vec<Facet>, Problem> {
     let mut facets = vec![
-        connections(viewer, question, sources).await?,
-        streams(viewer, question, sources).await?,
+        connections(viewer, question, sources, found),
+        streams(viewer, question, sources, found),
         years(viewer, question, shape).await?,
     ];
     let fields = shape.into_iter().flat_map(|shape| &shape.fields);
@@ -66,55 +68,85 @@ pub(super) async fn read(
     Ok(facets)
 }
 
-async fn connections(
+/// The connections that have hits, the most first; those beside a chosen one without a figure.
+fn connections(
     viewer: &Viewer,
     question: &Question,
     sources: &Sources,
-) -> Result<Facet, Problem> {
-    let mut candidates = Vec::new();
-    for source in &sources.0 {
-        let mut query = SearchQuery::new(question.q.clone())?;
-        query.connection_id = Some(source.id.clone());
-        candidates.push(Candidate {
-            name: source.name.clone(),
-            value: source.id.clone(),
-            query,
-        });
-    }
+    found: &[StreamCount],
+) -> Facet {
     let here = question.connection.as_deref();
-    Ok(Facet {
+    let mut counted: Vec<(Option<u64>, Choice)> = Vec::new();
+    for source in &sources.0 {
+        let own = found
+            .iter()
+            .filter(|one| one.connection_id.as_str() == source.id);
+        let count = own.map(|one| one.count).sum();
+        let is_here = here == Some(source.id.as_str());
+        let count = (here.is_none() || is_here).then_some(count);
+        if count != Some(0) || is_here {
+            let address = widened(viewer, "connection").set("connection", &source.id);
+            counted.push((count, choice(source.name.clone(), count, &address, is_here)));
+        }
+    }
+    Facet {
         name: "Connection".to_owned(),
-        choices: counted(viewer, "connection", here, candidates).await,
+        choices: most_first(counted),
         clear: clear(viewer, here, "connection"),
-    })
+    }
 }
 
-async fn streams(
+/// The streams that have hits, the most first: of the chosen connection, or of all; those beside a chosen one without a
+/// figure.
+fn streams(
     viewer: &Viewer,
     question: &Question,
     sources: &Sources,
-) -> Result<Facet, Problem> {
-    let mut candidates = Vec::new();
-    let source = question
-        .connection
-        .as_deref()
-        .and_then(|id| sources.get(id));
-    for stream in source.iter().flat_map(|source| &source.streams) {
-        let mut query = SearchQuery::new(question.q.clone())?;
-        query.connection_id.clone_from(&question.connection);
-        query.streams = vec![stream.name.clone()];
-        candidates.push(Candidate {
-            name: stream.label.clone(),
-            value: stream.name.to_string(),
-            query,
-        });
+    found: &[StreamCount],
+) -> Facet {
+    let (connection, here) = (question.connection.as_deref(), question.stream.as_ref());
+    let mut counted: Vec<(Option<u64>, Choice)> = Vec::new();
+    let is_in = |source: &&Source| connection.is_none_or(|id| id == source.id);
+    for source in sources.0.iter().filter(is_in) {
+        for stream in &source.streams {
+            let mut own = found
+                .iter()
+                .filter(|one| one.connection_id.as_str() == source.id && one.stream == stream.name);
+            let is_here = here == Some(&stream.name) && connection.is_some();
+            let count = own.next().map_or(0, |one| one.count);
+            let count = (here.is_none() || is_here).then_some(count);
+            if count == Some(0) && !is_here {
+                continue;
+            }
+            let name = match connection {
+                None => format!("{}, {}", source.name, stream.label),
+                Some(_) => stream.label.clone(),
+            };
+            let address = widened(viewer, "stream").set("connection", &source.id);
+            let address = address.set("stream", stream.name.as_str());
+            counted.push((count, choice(name, count, &address, is_here)));
+        }
     }
-    let here = question.stream.as_ref().map(StreamName::as_str);
-    Ok(Facet {
+    Facet {
         name: "Stream".to_owned(),
-        choices: counted(viewer, "stream", here, candidates).await,
-        clear: clear(viewer, here, "stream"),
-    })
+        choices: most_first(counted),
+        clear: clear(viewer, here.map(StreamName::as_str), "stream"),
+    }
+}
+
+fn choice(name: String, count: Option<u64>, address: &Address, here: bool) -> Choice {
+    Choice {
+        name,
+        count: count.map(format_number).unwrap_or_default(),
+        address: address.to_string(),
+        here,
+    }
+}
+
+fn most_first(mut counted: Vec<(Option<u64>, Choice)>) -> Vec<Choice> {
+    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let counted = counted.into_iter().take(MAX_CHOICES);
+    counted.map(|(_, choice)| choice).collect()
 }
 
 async fn years(

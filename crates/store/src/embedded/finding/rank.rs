@@ -4,7 +4,7 @@
 //! a record may have come before it was admitted, and the order must not show that; then they are ordered by name.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tantivy::{DocAddress, DocId};
 
@@ -101,8 +101,8 @@ impl Found {
 pub(in crate::embedded) struct Ranking {
     /// Best first.
     pub(in crate::embedded) found: Vec<Found>,
-    /// How many match, if that was asked.
-    pub(in crate::embedded) total: Option<u64>,
+    /// How many match, by the number of their scope, if that was asked.
+    pub(in crate::embedded) by_scope: Option<BTreeMap<usize, u64>>,
     /// How many hold every word.
     pub(in crate::embedded) with_every_word: u64,
 }
@@ -188,12 +188,17 @@ impl<'q> Search<'q> {
         let coverage = coverages.of(found.clauses);
         let score = score(found.sum, coverage);
         // Whether a document is admitted costs most, so it is asked last.
-        let matters = selection.count || selection.wants(score);
-        if coverage < selection.floor || !matters || !gate.admits(found.document) {
+        if coverage < selection.floor {
             return;
         }
         if selection.count {
-            *selection.by_clauses.entry(found.clauses).or_default() += 1;
+            let Some(scope) = gate.scope_of(found.document) else {
+                return;
+            };
+            let counted = selection.by_clauses.entry((scope, found.clauses));
+            *counted.or_default() += 1;
+        } else if !selection.wants(score) || !gate.admits(found.document) {
+            return;
         }
         let row = gate.segment.columns.rows.first(found.document);
         let Some(row) = row.filter(|_| selection.wants(score)) else {
@@ -247,14 +252,14 @@ impl<'q> Search<'q> {
         self.pass(&mut selection)?;
         let floor = selection.best_coverage() * LEAST_COVERAGE;
         let mut coverages = Coverages::new(self.question);
-        let (mut total, mut scores) = (0, WindowScores::new());
+        let (mut by_scope, mut scores) = (BTreeMap::new(), WindowScores::new());
         for lookups in &self.segments {
             let mut taking = Taking(|found: Match| {
                 if self.has_required(found.clauses)
                     && coverages.of(found.clauses) >= floor
-                    && lookups.gate.admits(found.document)
+                    && let Some(scope) = lookups.gate.scope_of(found.document)
                 {
-                    total += 1;
+                    *by_scope.entry(scope).or_default() += 1;
                     each(lookups.gate, found.document);
                 }
             });
@@ -262,7 +267,7 @@ impl<'q> Search<'q> {
         }
         Ok(Ranking {
             found: Vec::new(),
-            total: Some(total),
+            by_scope: Some(by_scope),
             with_every_word: self.with_every_word()?,
         })
     }
@@ -332,9 +337,9 @@ pub(in crate::embedded) fn rank(
         page.after = current(search, page.after, lenders, ties)?;
     }
     let (selection, floor) = select(search, &page, lenders, ties)?;
-    let total = page
+    let by_scope = page
         .count
-        .then(|| selection.total(&mut Coverages::new(search.question), floor));
+        .then(|| selection.by_scope(&mut Coverages::new(search.question), floor));
     let mut found = placed(search, selection, floor, ties)?;
     if let Some(after) = page.after {
         retain_following(&mut found, after, ties);
@@ -342,7 +347,7 @@ pub(in crate::embedded) fn rank(
     found.truncate(page.limit);
     Ok(Ranking {
         found,
-        total,
+        by_scope,
         with_every_word: search.with_every_word()?,
     })
 }

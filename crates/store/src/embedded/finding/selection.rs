@@ -1,6 +1,6 @@
 //! What one look at all matches of a question gathers: the best, and figures about all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::best::{Best, Ranked};
 use super::question::Question;
@@ -56,7 +56,8 @@ pub(super) struct Selection {
     pub(super) count: bool,
     /// Coverage below which nothing matters.
     pub(super) floor: f32,
-    pub(super) by_clauses: HashMap<u64, u64>,
+    /// How many match, by the number of their scope and by their clauses.
+    pub(super) by_clauses: HashMap<(usize, u64), u64>,
 }
 
 impl Selection {
@@ -112,10 +113,19 @@ impl Selection {
         best.map_or(0.0, |best| best.coverage)
     }
 
-    pub(super) fn total(&self, coverages: &mut Coverages<'_>, floor: f32) -> u64 {
-        let counts = self.by_clauses.iter();
-        let counts = counts.filter(|(clauses, _)| coverages.of(**clauses) >= floor);
-        counts.map(|(_, count)| count).sum()
+    /// How many cover enough, by the number of their scope.
+    pub(super) fn by_scope(
+        &self,
+        coverages: &mut Coverages<'_>,
+        floor: f32,
+    ) -> BTreeMap<usize, u64> {
+        let mut by_scope = BTreeMap::new();
+        for ((scope, clauses), count) in &self.by_clauses {
+            if coverages.of(*clauses) >= floor {
+                *by_scope.entry(*scope).or_default() += count;
+            }
+        }
+        by_scope
     }
 
     /// Whether documents that cover too little took the place of others.
