@@ -3,6 +3,8 @@
 //!
 //! A new one is a file in `importers/` with its [`Known`], a declaration, and a line in [`Export::ALL`].
 
+mod connecting;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -299,14 +301,13 @@ impl fmt::Debug for Export {
 
 #[cfg(test)]
 mod tests {
-    use contract::declaration::Declaration;
 
     use super::*;
 
     #[test]
     fn every_export_brings_a_declaration_of_its_connector() {
         for export in Export::ALL {
-            let declaration = Declaration::parse(export.declaration()).unwrap();
+            let declaration = export.bundled().unwrap();
             assert_eq!(
                 declaration.connector_key().as_str(),
                 export.connector_key(),

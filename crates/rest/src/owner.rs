@@ -68,6 +68,7 @@ macro_rules! route {
 pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Get "/owner/sources", "ownerSources", &[], sources::list),
     route!(Post "/owner/declarations", "ownerDeclare", &[], sources::declare),
+    route!(Post "/owner/exports/{export}", "ownerConnectExport", &[], sources::connect_export),
     route!(Post "/owner/connections", "ownerAddConnection", &[], sources::add),
     route!(Post "/owner/connections/{connection_id}", "ownerRenameConnection", &[], sources::rename),
     route!(Delete "/owner/connections/{connection_id}", "ownerRemoveConnection", &[], sources::remove),

@@ -118,7 +118,11 @@ impl Plan {
     fn new(store: &dyn Store, request: &ImportRequest) -> Result<Self, Problem> {
         let dry = request.dry_run;
         let (connection, declaration) = match request.export.as_deref().and_then(Export::parse) {
-            Some(export) if dry => (None, Arc::new(bundled_declaration(export)?)),
+            Some(export) if dry => {
+                let bundled = export.bundled();
+                let bundled = bundled.map_err(|mistakes| invalid_request(mistakes.to_string()))?;
+                (None, Arc::new(bundled))
+            }
             _ => connection_target(store, request.connection_id.as_deref().unwrap_or_default())?,
         };
         let stream = request.stream.as_deref().map(StreamName::parse).transpose();
@@ -148,11 +152,6 @@ fn connection_target(
     let declaration = declaration.ok_or(StoreError::UnknownConnector(found.connector));
     let declaration = declaration.map_err(|error| store_problem(&error))?;
     Ok((Some(connection), declaration))
-}
-
-fn bundled_declaration(export: Export) -> Result<Declaration, Problem> {
-    Declaration::parse(export.declaration())
-        .map_err(|mistakes| invalid_request(mistakes.to_string()))
 }
 
 /// Imports, and says which files there were.

@@ -2,6 +2,7 @@
 
 use contract::declaration::{Declaration, Pointing};
 use contract::id::ConnectionId;
+use ingest::Export;
 use store::StoreError;
 use store::catalog::{self, StreamStats};
 
@@ -102,6 +103,28 @@ pub(super) async fn declare(mut context: RequestContext) -> HandlerResult {
             result: result.to_owned(),
             damaged,
         })
+    })
+    .await
+}
+
+/// Declares the connector of a known export, and adds a connection for it if that is asked.
+pub(super) async fn connect_export(mut context: RequestContext) -> HandlerResult {
+    let asked: wire::ConnectExport = json_body(&mut context).await?;
+    let export = Export::parse(context.part(0));
+    let unknown = || Problem::new(ErrorCode::NotFound, "there is no such kind of export");
+    let export = export.ok_or_else(unknown)?;
+    answer(context.service, move |service| {
+        let store = &*service.store;
+        let declared = |error: StoreError| match error {
+            StoreError::Declaration(mistakes) => OwnerProblem::from(mistakes),
+            other => other.into(),
+        };
+        if !asked.add {
+            export.declare(store).map_err(declared)?;
+            return Ok(None);
+        }
+        let added = export.add_connection(store).map_err(declared)?;
+        Ok(Some(connection_with_count(added, &[])))
     })
     .await
 }

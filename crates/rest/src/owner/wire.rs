@@ -64,6 +64,13 @@ pub struct NewConnection {
     pub connection_id: Option<ConnectionId>,
 }
 
+/// What a known export needs: its connector, and a connection if there is none.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct ConnectExport {
+    /// Whether a connection is added.
+    pub add: bool,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Renaming {
     pub name: String,

@@ -1,9 +1,8 @@
 //! Known exports: which of them the files are, and the connections they go to, which are added if there are none.
 
-use contract::declaration::Declaration;
-use contract::id::{ConnectionId, ConnectorKey};
+use contract::id::ConnectorKey;
 use ingest::{Export, Format};
-use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
+use rest::owner::wire::{ConnectExport, Connection, Sources};
 
 use super::Options;
 use super::files::ImportFile;
@@ -80,10 +79,11 @@ impl ExportTarget<'_> {
             );
             return Err(Failure::new(message).hint("leave out --as"));
         }
-        let bundled = Declaration::parse(export.declaration())
+        let bundled = export
+            .bundled()
             .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
         if !options.dry_run {
-            self.declare(&bundled)?;
+            self.connect(false)?;
         }
         let existing = self.existing(bundled.connector_key())?;
         if let Some(connection) = existing {
@@ -101,7 +101,12 @@ impl ExportTarget<'_> {
                 stream: None,
             });
         }
-        let connection = self.add(bundled.connector_key(), name)?;
+        let Some(connection) = self.connect(true)? else {
+            return Err(Failure::new(format!(
+                "no connection was added for {}",
+                export.title()
+            )));
+        };
         output.note(&format!(
             "Recognised {}. Added the connection '{}' for it.",
             export.title(),
@@ -133,44 +138,9 @@ impl ExportTarget<'_> {
         choice::choose_one(own, || Failure::REPORTED).map(Some)
     }
 
-    /// Registers the declaration, or brings one up to date that an earlier release registered.
-    fn declare(&self, bundled: &Declaration) -> CommandResult {
-        let mut connectors = self.sources.connectors.iter();
-        let known = connectors.find(|one| one.connector_key == *bundled.connector_key());
-        let is_current = known.is_some_and(|known| {
-            bundled.streams.iter().all(|stream| {
-                let mut streams = known.streams.iter();
-                let known = streams.find(|known| known.name == stream.name);
-                let fields = stream.fields.iter();
-                known.is_some_and(|known| {
-                    fields
-                        .clone()
-                        .all(|field| known.fields.iter().any(|name| name == field.name.as_str()))
-                })
-            })
-        });
-        if !is_current {
-            let declarations = RequestPath::new("/owner/declarations");
-            let text = self.export.declaration().to_owned();
-            self.owner.post_text::<Declared>(&declarations, text)?;
-        }
-        Ok(())
-    }
-
-    fn add(&self, key: &ConnectorKey, name: String) -> CommandResult<Connection> {
-        let id = ConnectionId::parse(key.as_str()).ok();
-        let is_free = |id: &ConnectionId| {
-            let mut connections = self.sources.connections.iter();
-            connections.all(|one| one.connection_id != *id)
-        };
-        let new = NewConnection {
-            connector_key: key.clone(),
-            name,
-            // Shorter than what would be made of connector and name.
-            connection_id: id.filter(is_free),
-        };
-        Ok(self
-            .owner
-            .post(&RequestPath::new("/owner/connections"), &new)?)
+    /// Declares the connector where that is needed, and adds a connection if that is asked.
+    fn connect(&self, add: bool) -> CommandResult<Option<Connection>> {
+        let target = RequestPath::new("/owner/exports").segment(self.export.as_str());
+        Ok(self.owner.post(&target, &ConnectExport { add })?)
     }
 }

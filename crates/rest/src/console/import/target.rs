@@ -1,12 +1,8 @@
 //! Where the files of an upload go: a connection that is there, or one that is added for a known export.
 
-use std::sync::Arc;
-
-use contract::declaration::Declaration;
-use contract::id::{ConnectionId, ConnectorKey};
-use ingest::Export;
-use store::catalog::{Connection, Declared, NewConnection};
-use store::{Store, StoreError};
+use contract::id::ConnectionId;
+use store::Store;
+use store::catalog::Connection;
 
 use super::staged::Group;
 use crate::console::format::label;
@@ -36,7 +32,9 @@ pub(super) fn places(service: &Service, group: &Group, wanted: &str) -> Vec<Plac
         None => connections.flat_map(|one| of_lines(store, &one)).collect(),
     };
     if let Some(export) = group.export {
-        let name = bundled(export).map_or_else(|_| String::new(), |one| one.display_name);
+        let name = export
+            .bundled()
+            .map_or_else(|_| String::new(), |one| one.display_name);
         places.push(place(
             NEW.to_owned(),
             format!("a new connection, {}", label(&name)),
@@ -84,7 +82,11 @@ pub(super) fn resolve(
     chosen: &str,
 ) -> Result<(ConnectionId, Option<String>), Refusal> {
     if let (NEW, Some(export)) = (chosen, group.export) {
-        return added(service, export).map(|id| (id, None));
+        let added = export.add_connection(&*service.store);
+        return match added {
+            Ok(connection) => Ok((connection.id, None)),
+            Err(error) => Err(Refusal::from(&error)),
+        };
     }
     let (id, stream) = match chosen.split_once('/') {
         Some((id, stream)) => (id, Some(stream.to_owned())),
@@ -95,46 +97,10 @@ pub(super) fn resolve(
     let id =
         known.ok_or_else(|| refusal("the connection that was chosen is not there any more"))?;
     if let Some(export) = group.export {
-        declare(&*service.store, export)?;
+        let declared = export.declare(&*service.store);
+        declared.map_err(|error| Refusal::from(&error))?;
     }
     Ok((id, stream))
-}
-
-fn added(service: &Service, export: Export) -> Result<ConnectionId, Refusal> {
-    let store = &*service.store;
-    let bundled = declare(store, export)?;
-    let key: &ConnectorKey = bundled.connector_key();
-    // Shorter than what would be made of connector and name.
-    let id = ConnectionId::parse(key.as_str()).ok();
-    let added = store.add_connection(NewConnection {
-        connector: key.clone(),
-        name: bundled.display_name.clone(),
-        id: id.filter(|id| store.connection(id).is_none()),
-    });
-    added
-        .map(|one| one.id)
-        .map_err(|error| Refusal::from(&error))
-}
-
-/// Registers the connector of an export, or brings one up to date that an earlier release registered.
-fn declare(store: &dyn Store, export: Export) -> Result<Arc<Declaration>, Refusal> {
-    let bundled = bundled(export)?;
-    match store.declare(&bundled) {
-        Ok(Declared::Updated { reindexed, .. }) if reindexed > 0 => {
-            store
-                .settle_index()
-                .map_err(|error| Refusal::from(&error))?;
-        }
-        // One that is refused is older than what the owner, or a later release, has registered.
-        Ok(_) | Err(StoreError::Declaration(_)) => {}
-        Err(error) => return Err(Refusal::from(&error)),
-    }
-    Ok(Arc::new(bundled))
-}
-
-fn bundled(export: Export) -> Result<Declaration, Refusal> {
-    let parsed = Declaration::parse(export.declaration());
-    parsed.map_err(|mistakes| refusal(&mistakes.to_string()))
 }
 
 pub(super) fn refusal(message: &str) -> Refusal {

@@ -1,0 +1,53 @@
+//! The connection that an export goes into: its connector is declared, and a connection added where there is none.
+
+use contract::declaration::{Declaration, DeclarationErrors};
+use contract::id::ConnectionId;
+use store::catalog::{Connection, Declared, NewConnection};
+use store::{Result, Store, StoreError};
+
+use super::Export;
+
+impl Export {
+    /// The declaration of its connector that comes with the program.
+    pub fn bundled(self) -> Result<Declaration, DeclarationErrors> {
+        Declaration::parse(self.declaration())
+    }
+
+    /// Registers its connector, or brings up to date what an earlier release registered. What the owner, or a later release, has
+    /// registered with all that is needed stays.
+    pub fn declare(self, store: &dyn Store) -> Result<Declaration> {
+        let bundled = self.bundled().map_err(StoreError::Declaration)?;
+        let known = store.declaration(bundled.connector_key());
+        if known.is_some_and(|known| has_all(&known, &bundled)) {
+            return Ok(bundled);
+        }
+        if let Declared::Updated { reindexed: 1.., .. } = store.declare(&bundled)? {
+            store.settle_index()?;
+        }
+        Ok(bundled)
+    }
+
+    /// Adds a connection for it, named as its connector.
+    pub fn add_connection(self, store: &dyn Store) -> Result<Connection> {
+        let bundled = self.declare(store)?;
+        let key = bundled.connector_key();
+        // Shorter than what would be made of connector and name.
+        let id = ConnectionId::parse(key.as_str()).ok();
+        store.add_connection(NewConnection {
+            connector: key.clone(),
+            name: bundled.display_name.clone(),
+            id: id.filter(|id| store.connection(id).is_none()),
+        })
+    }
+}
+
+/// Whether a declaration has every stream and field of another.
+fn has_all(known: &Declaration, needed: &Declaration) -> bool {
+    needed.streams.iter().all(|stream| {
+        let known = known.stream(stream.name.as_str());
+        known.is_some_and(|known| {
+            let mut fields = stream.fields.iter();
+            fields.all(|field| known.field(field.name.as_str()).is_some())
+        })
+    })
+}
