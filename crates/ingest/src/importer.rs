@@ -33,7 +33,8 @@ pub trait Importer {
         Ok(())
     }
 
-    /// Called at the end: a note for the owner about what was assumed or left out.
+    /// Called at the end: a note for the owner about what was assumed or left out. An empty one keeps the owner from being told that
+    /// the input became no record.
     fn note(&self) -> Option<String> {
         None
     }
@@ -226,6 +227,7 @@ impl<'a> Import<'a> {
                     let nothing = self.report.read == before;
                     nothing.then(|| "the input holds no record, so nothing was imported".to_owned())
                 });
+                let note = note.filter(|note| !note.is_empty());
                 self.report.notes.extend(note.map(|note| match file {
                     Some(file) => format!("{file}: {note}"),
                     None => note,

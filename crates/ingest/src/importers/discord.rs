@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::json_members::{list, text};
 use super::named_rows::{each_row, has_columns};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
 use super::social::{self, Message, Person};
 use crate::exports::{Candidate, Companions, Known, Verdict};
 use crate::input::Input;
@@ -74,6 +74,8 @@ fn is_index(members: &[String]) -> bool {
 struct Discord<'a> {
     /// The channel that the folder of the file is of.
     channel: String,
+    /// Whether the file names channels.
+    names: bool,
     companions: &'a Companions,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Discord<'a> {
         let channel = folder.strip_prefix('c').unwrap_or(folder).to_owned();
         Self {
             channel,
+            names: false,
             companions,
         }
     }
@@ -92,7 +95,7 @@ impl<'a> Discord<'a> {
         id: String,
         time: &str,
         contents: Option<String>,
-        files: Option<String>,
+        files: Option<&str>,
     ) -> Result<Value, Rejection> {
         let time = time
             .split('+')
@@ -110,8 +113,8 @@ impl<'a> Discord<'a> {
             sent_at: Some(format!("{}Z", moment.text)),
             text: contents,
             files: files
-                .iter()
-                .flat_map(|files| files.split_whitespace())
+                .unwrap_or_default()
+                .split_whitespace()
                 .map(last_part)
                 .collect(),
             ..Message::default()
@@ -167,7 +170,12 @@ impl Converter for Discord<'_> {
                     row.get("ID").unwrap_or_default(),
                     row.get("Timestamp").unwrap_or_default(),
                 );
-                match self.message(id, &time, row.get("Contents"), row.get("Attachments")) {
+                match self.message(
+                    id,
+                    &time,
+                    row.get("Contents"),
+                    row.get("Attachments").as_deref(),
+                ) {
                     Ok(message) => made.add("messages", message),
                     Err(rejection) => made.reject(rejection.message),
                 }
@@ -181,9 +189,10 @@ impl Converter for Discord<'_> {
                 id_of(&value).ok_or_else(|| malformed("the message has no id").in_field("ID"))?;
             let said = |name: &str| text(&value, name).map(str::to_owned);
             let time = said("Timestamp").unwrap_or_default();
-            let message = self.message(id, &time, said("Contents"), said("Attachments"))?;
+            let message = self.message(id, &time, said("Contents"), text(&value, "Attachments"))?;
             made.add("messages", message);
         } else if let (Some(id), true) = (text(&value, "id"), value.get("type").is_some()) {
+            self.names = true;
             let guild = value.get("guild").and_then(|guild| text(guild, "name"));
             if let Some(name) = text(&value, "name") {
                 let name =
@@ -195,6 +204,7 @@ impl Converter for Discord<'_> {
                 .values()
                 .all(|name| name.is_string() || name.is_null())
         }) {
+            self.names = true;
             for (id, name) in names {
                 if let Some(name) = name.as_str() {
                     self.companions.learn(id, name);
@@ -204,5 +214,9 @@ impl Converter for Discord<'_> {
             return Err(malformed("it is no message, no channel and no account"));
         }
         Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.names.then(names_only)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::json_members::{list, moment, some_list, text};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
 use crate::exports::{Candidate, Companions, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
@@ -28,7 +28,10 @@ pub(crate) const EXPORT: Known = Known {
             input.into_reader(),
             Cut::Elements,
             acceptor,
-            Github { companions },
+            Github {
+                names: false,
+                companions,
+            },
         ))
     },
 };
@@ -138,6 +141,8 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 struct Github<'a> {
+    /// Whether the file names people.
+    names: bool,
     companions: &'a Companions,
 }
 
@@ -223,6 +228,7 @@ impl Converter for Github<'_> {
         let url = text(&value, "url").ok_or_else(|| malformed("it has no address in 'url'"))?;
         match text(&value, "type").unwrap_or_default() {
             "user" => {
+                self.names = true;
                 if let Some(name) = text(&value, "name").or_else(|| text(&value, "login")) {
                     self.companions.learn(url, name);
                 }
@@ -242,5 +248,9 @@ impl Converter for Github<'_> {
             kind => self.comment(kind, url, &value, made),
         }
         Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.names.then(names_only)
     }
 }

@@ -33,8 +33,10 @@ pub(crate) const EXPORT: Known = Known {
     },
 };
 
+type TakeRow = fn(&NamedRow<'_>, &mut Made);
+
 /// The columns of the tables that are read, and how their rows are.
-const TABLES: [(&[&str], fn(&NamedRow<'_>, &mut Made)); 5] = [
+const TABLES: [(&[&str], TakeRow); 5] = [
     (&["CONVERSATION ID", "FROM", "DATE", "CONTENT"], message),
     (&["First Name", "Last Name", "Connected On"], connection),
     (&["Date", "ShareLink", "ShareCommentary"], share),

@@ -28,6 +28,11 @@ pub(crate) trait Converter {
     }
 }
 
+/// The note on a file that only names what others refer to: that it became no record needs no words.
+pub(crate) fn names_only() -> String {
+    String::new()
+}
+
 /// The records that a piece became.
 #[derive(Default)]
 pub(crate) struct Made(Vec<(&'static str, Result<Value, Rejection>)>);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::json_members::{list, moment, text};
 use super::mail::read_date;
 use super::markup::decoded;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
 use super::social::{self, Like, Message, Person, Post};
 use crate::exports::{Candidate, Companions, Known, Verdict};
 use crate::rejection::Rejection;
@@ -33,7 +33,10 @@ pub(crate) const EXPORT: Known = Known {
             reader,
             Cut::Elements,
             acceptor,
-            X { companions },
+            X {
+                names: false,
+                companions,
+            },
         ))
     },
 };
@@ -73,6 +76,8 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 struct X<'a> {
+    /// Whether the file names the owner.
+    names: bool,
     companions: &'a Companions,
 }
 
@@ -190,6 +195,7 @@ impl Converter for X<'_> {
         };
         match kind.as_str() {
             "account" => {
+                self.names = true;
                 let name = text(inner, "username").unwrap_or_default();
                 self.companions.learn(OWNER, name);
                 self.companions
@@ -225,5 +231,9 @@ impl Converter for X<'_> {
             _ => return Err(malformed("it is no part of an archive of X that is known")),
         }
         Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.names.then(names_only)
     }
 }

@@ -139,7 +139,7 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
         .iter()
         .filter_map(|row| row.get(date))
         .map(|day| day.trim());
-    let (order, is_assumed) = order_of(days.filter(|day| !day.is_empty()));
+    let (order, is_assumed) = order_of(&days.filter(|day| !day.is_empty()));
     if is_assumed {
         statements.assume("its dates are read with the month first; none of them tells".to_owned());
     }

@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, stem: &str, statements: &mut Statements<'_>) {
     let days = text.lines().filter_map(|line| line.strip_prefix('D'));
     // Descriptions in lists begin with the same letter.
     let days: Vec<String> = days.filter_map(slashed).collect();
-    let (order, is_assumed) = order_of(days.iter().map(String::as_str));
+    let (order, is_assumed) = order_of(&days.iter().map(String::as_str));
     if is_assumed {
         statements.assume("its dates are read with the month first; none of them tells".to_owned());
     }

@@ -80,7 +80,7 @@ impl<'m> Statements<'m> {
         let mut notes = self.notes.clone();
         if self.pending > 0 {
             notes.push(format!(
-                "{} that are not booked, or move no money, were left out",
+                "left out, because not booked or not moving money: {}",
                 self.pending
             ));
         }
@@ -202,7 +202,7 @@ pub(super) fn compact_day(text: &str, year_digits: usize) -> Option<String> {
 }
 
 /// In which order days of a file are written: the one in which all can be read. The month comes first where both can.
-pub(super) fn order_of<'d>(days: impl Iterator<Item = &'d str> + Clone) -> (DateOrder, bool) {
+pub(super) fn order_of<'d>(days: &(impl Iterator<Item = &'d str> + Clone)) -> (DateOrder, bool) {
     let reads = |order| days.clone().all(|day| table::date(day, order).is_some());
     let year_first = days.clone().any(|day| {
         let digits = day.bytes().take_while(u8::is_ascii_digit).count();

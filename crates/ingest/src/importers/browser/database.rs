@@ -16,6 +16,7 @@ use crate::error::InputError;
 use crate::exports::Companions;
 use crate::importer::{Importer, Item};
 use crate::importers::json_members::some_list;
+use crate::importers::pieces::names_only;
 
 type Reader = Box<dyn io::BufRead>;
 
@@ -370,6 +371,7 @@ impl Importer for LogKeeper<'_> {
     }
 
     fn note(&self) -> Option<String> {
-        Some("it is read together with the database beside it".to_owned())
+        // It is read together with the database.
+        Some(names_only())
     }
 }
