@@ -139,8 +139,7 @@ impl EmbeddedStore {
         stop::check()?;
         let has_more = chosen.len() > request.limit;
         chosen.truncate(request.limit);
-        let state = (generation, version);
-        let (hits, complete) = self.fetch_hits(&sources, state, &chosen)?;
+        let (hits, complete) = self.fetch_hits(&sources, (generation, version), &chosen)?;
         let by_scope = ranking.by_scope.filter(|_| request.count);
         Ok(SearchAnswer {
             hits,

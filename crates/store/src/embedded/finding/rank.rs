@@ -192,10 +192,10 @@ impl<'q> Search<'q> {
             return;
         }
         if selection.count {
-            let Some(scope) = gate.scope_of(found.document) else {
+            let Some(within) = gate.scope_of(found.document) else {
                 return;
             };
-            let counted = selection.by_clauses.entry((scope, found.clauses));
+            let counted = selection.by_clauses.entry((within, found.clauses));
             *counted.or_default() += 1;
         } else if !selection.wants(score) || !gate.admits(found.document) {
             return;
