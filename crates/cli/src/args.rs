@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 use crate::commands::{
     aggregate, backup, blob, collect, completions, connect, connections, declare, delete, doctor,
     export, fetch, grant, grants, help, import, index, man, mcp, model, owner_password,
-    owner_token, purge, query, read, restore, schema, search, serve, setup, sign_in,
+    owner_token, purge, query, read, restore, schema, search, serve, setup, sign_in, verify,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -66,6 +66,7 @@ pub(crate) enum Command {
     Aggregate(aggregate::Options),
     Fetch(fetch::Options),
     Read(read::Options),
+    Verify(verify::Options),
     Export(export::Options),
     Blob(blob::Options),
     Grant(grant::Options),

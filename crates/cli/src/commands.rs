@@ -31,6 +31,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod sign_in;
+pub(crate) mod verify;
 
 use crate::args::Command;
 use crate::context::Context;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Aggregate(options) => aggregate::run(&options, context),
         Command::Fetch(options) => fetch::run(&options, context),
         Command::Read(options) => read::run(&options, context),
+        Command::Verify(options) => verify::run(&options, context),
         Command::Export(options) => export::run(&options, context),
         Command::Blob(options) => blob::run(&options, context),
         Command::Grant(options) => grant::run(options, context),

@@ -6,6 +6,7 @@
 #![warn(clippy::indexing_slicing)]
 
 pub mod aggregate;
+pub mod citation;
 pub mod condition;
 pub mod declaration;
 pub mod document;

@@ -8,6 +8,7 @@ use serde_with::skip_serializing_none;
 
 use crate::aggregate::Aggregation;
 use crate::id::{ConnectionId, StreamName};
+use crate::citation::CitationCheck;
 use crate::record::{FieldWindow, Record};
 use crate::schema::SchemaAnswer;
 use crate::wire::{Nullable, ObjectTag};
@@ -89,7 +90,7 @@ macro_rules! warnings_of_meta {
     )*};
 }
 
-warnings_of_meta!(Aggregation, FieldWindow, Record);
+warnings_of_meta!(Aggregation, CitationCheck, FieldWindow, Record);
 
 impl<T> Warnings for Page<T> {
     fn warnings(&self) -> &[Warning] {

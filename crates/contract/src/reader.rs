@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::Read;
 
 use crate::aggregate::{AggregateQuery, Aggregation};
+use crate::citation::{CitationCheck, VerifyQuery};
 use crate::error::ReadError;
 use crate::page::Page;
 use crate::query::{BlobQuery, RecordQuery, RecordsQuery, StreamQuery, StreamsQuery, WindowQuery};
@@ -56,6 +57,12 @@ pub trait ReadContract: Send + Sync + 'static {
         &self,
         query: WindowQuery,
     ) -> impl Future<Output = Result<FieldWindow, ReadError>> + Send;
+
+    /// Whether what was quoted still stands.
+    fn verify(
+        &self,
+        query: VerifyQuery,
+    ) -> impl Future<Output = Result<CitationCheck, ReadError>> + Send;
 
     /// The bytes a record points at.
     fn blob(&self, query: BlobQuery) -> impl Future<Output = Result<Blob, ReadError>> + Send;

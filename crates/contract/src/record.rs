@@ -83,6 +83,8 @@ pub struct Record {
     /// The size of the projected payload as JSON.
     pub record_json_bytes: Option<u64>,
     pub citation_url: Option<String>,
+    /// When the record is the whole answer: the [`Citation`](crate::citation::Citation) of each text, by field.
+    pub cite: Option<OrderedMap<String>>,
     /// Related records, by relationship.
     pub expanded: Option<OrderedMap<Expanded>>,
     /// The request, when the record is the whole answer.
@@ -184,6 +186,8 @@ pub struct FieldWindow {
     pub url: Option<String>,
     pub field: WindowField,
     pub window: Window,
+    /// The [`Citation`](crate::citation::Citation) of the window.
+    pub cite: Option<String>,
     pub links: Option<Links>,
     pub meta: Option<Meta>,
 }

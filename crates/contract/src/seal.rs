@@ -26,6 +26,7 @@ const MAX_TOKEN_CHARS: usize = 16 * 1024;
 pub struct SealingKey {
     cipher: XChaCha20Poly1305,
     nonce_key: [u8; 32],
+    digest_key: [u8; 32],
 }
 
 /// What a token is for. A token of one kind never opens as another.
@@ -86,11 +87,27 @@ impl From<CursorError> for ReadError {
 impl SealingKey {
     /// The key made of these 32 secret random bytes.
     pub fn from_bytes(secret: [u8; 32]) -> Self {
-        // Two keys from one secret: what makes the nonces says nothing about what encrypts.
+        // Several keys from one secret: what makes the nonces says nothing about what encrypts.
         Self {
             cipher: XChaCha20Poly1305::new(&derived(b"pdpp cursor cipher", &secret).into()),
             nonce_key: derived(b"pdpp cursor nonce", &secret),
+            digest_key: derived(b"pdpp keyed digest", &secret),
         }
+    }
+
+    /// A digest that only the holder of the key can compute. Callers cut it, which takes away what makes a plain hash of
+    /// key and message extensible.
+    pub(crate) fn digest<'a>(
+        &self,
+        purpose: &'a str,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+    ) -> [u8; 32] {
+        let mut hash = Sha256::new_with_prefix(self.digest_key);
+        for part in [purpose.as_bytes()].into_iter().chain(parts) {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
     }
 }
 

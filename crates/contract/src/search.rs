@@ -273,6 +273,8 @@ pub struct Passage {
     pub text_start_chars: Option<u64>,
     /// Where it ends.
     pub text_end_chars: Option<u64>,
+    /// The [`Citation`](crate::citation::Citation) of the text.
+    pub cite: Option<String>,
     /// Why it is shown: [`SEMANTIC_MATCH`], or the record stands next to one that matches.
     pub provenance: Option<String>,
     /// How to read on.
@@ -332,6 +334,8 @@ pub struct EvidenceExcerpt {
     pub truncated: Option<bool>,
     /// What proves the match, such as `lexical_match`.
     pub provenance: Option<String>,
+    /// The [`Citation`](crate::citation::Citation) of the text.
+    pub cite: Option<String>,
     pub read: Option<FieldWindowRead>,
     /// Members of another server.
     #[serde(flatten)]

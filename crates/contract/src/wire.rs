@@ -28,6 +28,7 @@ impl ObjectTag {
     pub const SCHEMA: ObjectTag = ObjectTag(Cow::Borrowed("schema"));
     pub const SEARCH_RESULT: ObjectTag = ObjectTag(Cow::Borrowed("search_result"));
     pub const FIELD_WINDOW: ObjectTag = ObjectTag(Cow::Borrowed("field_window"));
+    pub const CITATION_CHECK: ObjectTag = ObjectTag(Cow::Borrowed("citation_check"));
     pub const AGGREGATION: ObjectTag = ObjectTag(Cow::Borrowed("aggregation"));
 
     /// The tag as text; empty when absent.

@@ -1,6 +1,7 @@
 //! The six tools, as a table. One tool is one file with its arguments and its answer, and one text that describes it.
 
 mod aggregate;
+mod citation;
 mod document;
 mod expand;
 mod expanded;

@@ -11,6 +11,7 @@ mod aggregate;
 mod ambiguity;
 mod blob;
 mod changes;
+mod citation;
 mod conditions;
 mod cursor;
 mod damaged;

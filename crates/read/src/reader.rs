@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use contract::aggregate::{AggregateQuery, Aggregation};
+use contract::citation::{CitationCheck, VerifyQuery};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::{Authority, GrantedRow};
 use contract::page::Page;
@@ -29,7 +30,9 @@ use crate::failure::Result;
 use crate::measure::page_budget;
 use crate::related::{RelatedRule, RelatedRules};
 use crate::work::run_while_awaited;
-use crate::{blob, conditions, record, records, related, schema, search, streams, window};
+use crate::{
+    blob, citation, conditions, record, records, related, schema, search, streams, window,
+};
 
 /// How often a step is taken while the records that rules look at change.
 const ATTEMPTS: usize = 5;
@@ -270,6 +273,10 @@ impl ReadContract for GrantReader {
     async fn field_window(&self, query: WindowQuery) -> Result<FieldWindow, ReadError> {
         self.answer("field_window", query, window::field_window)
             .await
+    }
+
+    async fn verify(&self, query: VerifyQuery) -> Result<CitationCheck, ReadError> {
+        self.answer("verify", query, citation::verify).await
     }
 
     async fn blob(&self, query: BlobQuery) -> Result<Blob, ReadError> {

@@ -4,6 +4,7 @@ use contract::page::Meta;
 use contract::query::RecordQuery;
 use contract::record::Record;
 
+use crate::citation::Citable;
 use crate::disclosure::Shown;
 use crate::expand;
 use crate::project::{Shape, admitted, key_of, record_not_found};
@@ -26,7 +27,14 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
     shown.record(&row, &key);
     shown.fields(shape.names(&row));
     let expanded = expand::beside(session, &relations, &key, &body, &mut shown)?;
+    let citable = Citable {
+        session,
+        row: &row,
+        key: &key,
+    };
+    let cite = citable.cite_texts(&shape, &body);
     let mut record = shape.record(&row, &key, &emitted_at, body)?;
+    record.cite = cite;
     record.expanded = expanded;
     // The size of what the caller gets, not of what is stored, which would reveal the size of hidden fields.
     record.record_json_bytes = record

@@ -8,6 +8,7 @@ use contract::record::{FieldWindow, WindowField};
 use contract::window::{self, MAX_LIMIT_CHARS};
 use contract::wire::ObjectTag;
 
+use crate::citation::Citable;
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::failure::Result;
@@ -36,6 +37,13 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
         let message = format!("limit_chars clamped to {MAX_LIMIT_CHARS}");
         meta.warn(Warning::new(WarningCode::LimitClamped, message).about("limit_chars"));
     }
+    let citable = Citable {
+        session,
+        row: &row,
+        key: &key,
+    };
+    let chars = window.start_chars as u64..window.end_chars as u64;
+    let cite = citable.cite(name, &text, chars);
     let stream = &row.stream().name;
     let answer = FieldWindow {
         object: ObjectTag::FIELD_WINDOW,
@@ -48,6 +56,7 @@ pub(crate) fn field_window(session: &Session, query: &WindowQuery) -> Answer<Fie
             kind: Some("string".to_owned()),
         },
         window,
+        cite: Some(cite),
         links: None,
         meta: Some(meta),
     };

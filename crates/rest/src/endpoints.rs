@@ -103,6 +103,13 @@ const WINDOW: &[Param] = &[
     Param::one("before_chars", "Context before the match.").with_values(Values::Integer(0, 8192)),
     Param::one("after_chars", "Context after the match.").with_values(Values::Integer(0, 8192)),
 ];
+const VERIFY: &[Param] = &[
+    CONNECTION,
+    ALIAS,
+    CONNECTOR,
+    Param::one("cite", "The citation, as an excerpt or a window had it.").required(),
+    Param::one("field", "The field, where it is known."),
+];
 const AGGREGATE: &[Param] = &[
     CONNECTION,
     ALIAS,
@@ -235,6 +242,9 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     route!(Get "/v1/streams/{stream}/records/{record_id}/field-window", "getFieldWindow",
         "A bounded part of one long text field",
         WINDOW, None => 200 Content::Json("FieldWindow"), Reader reads::field_window),
+    route!(Get "/v1/streams/{stream}/records/{record_id}/verify", "verifyCitation",
+        "Whether what was quoted from a record still stands there",
+        VERIFY, None => 200 Content::Json("CitationCheck"), Reader reads::verify),
     route!(Get "/v1/streams/{stream}/aggregate", "aggregate", "One figure over many records, or one per group",
         AGGREGATE, None => 200 Content::Json("Aggregation"), Reader reads::aggregate),
     route!(Get "/v1/search", "search", "Search all streams at once by words",

@@ -1,6 +1,7 @@
 //! The envelope of answers: links and warnings.
 
 use contract::aggregate::Aggregation;
+use contract::citation::CitationCheck;
 use contract::page::{Links, Meta, Page, Warning};
 use contract::record::{FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata};
@@ -33,7 +34,13 @@ macro_rules! single_answers {
     )*};
 }
 
-single_answers!(Aggregation, FieldWindow, Record, StreamMetadata);
+single_answers!(
+    Aggregation,
+    CitationCheck,
+    FieldWindow,
+    Record,
+    StreamMetadata
+);
 
 impl<T: HasContent> Envelope for Page<T> {
     fn links(&mut self) -> &mut Option<Links> {

@@ -11,6 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use contract::aggregate::Aggregation;
+use contract::citation::CitationCheck;
 use contract::page::Page;
 use contract::record::{Expanded, FieldWindow, Record};
 use contract::schema::{SchemaAnswer, StreamMetadata, StreamSummary};
@@ -34,6 +35,7 @@ pub(crate) trait HasContent: Serialize {
 }
 
 impl HasContent for Aggregation {}
+impl HasContent for CitationCheck {}
 impl HasContent for FieldWindow {}
 impl HasContent for SchemaAnswer {}
 impl HasContent for SearchHit {}

@@ -20,7 +20,8 @@ SearchOptions: orders:[string] matches:[string] max_excerpts:int
 StreamMetadata: object=stream_metadata name field_capabilities:{} links:Links meta:Meta | schema:{} primary_key:[string] cursor_field
 Aggregation: object=aggregation stream metric field:string? group_by:string? group_by_time:string? approximate:bool links:Links meta:Meta | granularity:string? time_zone:string? filtered_record_count:int groups:[Group] limit:int other_count:int
 Group: key:any count:int | value:any
-FieldWindow: object=field_window stream record_id field:WindowField window:Window links:Links meta:Meta
+FieldWindow: object=field_window stream record_id field:WindowField window:Window cite links:Links meta:Meta
+CitationCheck: object=citation_check status:current/changed/gone/not_yours_to_know links:Links meta:Meta | field_path window:Window emitted_at
 WindowField: path
 Window: text start_chars:int end_chars:int total_chars:int limit_chars:int complete:bool has_more:bool | match_start_chars:int? match_end_chars:int? next_offset_chars:int? previous_offset_chars:int?
 StreamPage: object=list has_more:bool data:[Stream] links:Links meta:Meta | url next_cursor
@@ -32,12 +33,12 @@ ConnectorStream: object=stream name record_count:int last_updated:string? freshn
 Stream: object=stream name record_count:int connection_id connector_instance_id freshness:Freshness | last_updated:string? display_name
 Freshness: status
 ListedRecord: object=record id stream emitted_at connection_id connector_key | display_name data:{} deleted:bool deleted_at expanded:{} record_json_bytes:int citation_url
-Record: object=record id stream emitted_at connection_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url
+Record: object=record id stream emitted_at connection_id connector_key data:{} links:Links meta:Meta | display_name expanded:{} record_json_bytes:int citation_url cite:{}
 SearchResult: object=search_result stream record_key connector_key connector_id connection_id emitted_at matched_fields:[string] | display_name citation_url authored_at author title matched_terms:[MatchedTerm] missing_terms:[string] evidence_excerpts:[EvidenceExcerpt] near passage:Passage neighbours:[Neighbour]
 MatchedTerm: term kind:exact/form/spelling | found
-Passage: field_path text truncated:bool
-Neighbour: side:before/after id field_path text truncated:bool | author
-EvidenceExcerpt: field_path preview_text text_start_chars:int text_end_chars:int matches:[MatchSpan] truncated:bool read:FieldWindowRead
+Passage: field_path text truncated:bool cite
+Neighbour: side:before/after id field_path text truncated:bool cite | author
+EvidenceExcerpt: field_path preview_text text_start_chars:int text_end_chars:int matches:[MatchSpan] truncated:bool cite read:FieldWindowRead
 MatchSpan: start_chars:int end_chars:int
 FieldWindowRead: offset_chars:int limit_chars:int
 Receipt: stream records_attempted:int records_accepted:int records_rejected:int errors:[any] rejections:[Rejection]

@@ -2,6 +2,7 @@
 //! reader decides what may be asked of a stream.
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::citation::VerifyQuery;
 use contract::declaration::RangeOperator;
 use contract::error::{ErrorCode, ReadError};
 use contract::id::{FieldName, StreamName};
@@ -169,6 +170,27 @@ pub(crate) fn window(
         field,
         connection_id: selector.connection_id.clone(),
         selector: window,
+    })
+}
+
+pub(crate) fn verify(
+    stream: StreamName,
+    id: &str,
+    selector: &ConnectionSelector,
+    params: &Params,
+) -> Parsed<VerifyQuery> {
+    let cite = params.text("cite");
+    Ok(VerifyQuery {
+        stream,
+        record_id: id.to_owned(),
+        connection_id: selector.connection_id.clone(),
+        field: params
+            .text("field")
+            .map(|name| field("field", name))
+            .transpose()?,
+        citation: cite
+            .ok_or_else(|| invalid_param("cite", "cite is required"))?
+            .to_owned(),
     })
 }
 

@@ -84,6 +84,14 @@ pub(crate) async fn field_window(context: RequestContext, caller: Caller) -> Han
     respond(&context, &selector, window)
 }
 
+pub(crate) async fn verify(context: RequestContext, caller: Caller) -> HandlerResult {
+    let selector = ConnectionSelector::resolve(&context, caller.is_owner(), Some(context.part(0)))?;
+    let stream = query_params::stream(context.part(0), caller.is_owner())?;
+    let query = query_params::verify(stream, context.part(1), &selector, &context.params)?;
+    let check = caller.reader(&context.service).verify(query).await?;
+    respond(&context, &selector, check)
+}
+
 pub(crate) async fn aggregate(context: RequestContext, caller: Caller) -> HandlerResult {
     let selector = ConnectionSelector::resolve(&context, caller.is_owner(), Some(context.part(0)))?;
     let stream = query_params::stream(context.part(0), caller.is_owner())?;

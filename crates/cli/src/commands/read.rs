@@ -124,6 +124,11 @@ fn show(answer: &FieldWindow, record: &RecordHandle, line: &CommandLine, style: 
         let (start, end) = (HumanCount(start), HumanCount(end));
         text.push_line(format_args!("Characters {start} to {end} of {all}."));
     }
+    if let Some(cite) = &answer.cite {
+        text.push_line(format_args!("Whether it still says so, later:"));
+        let check = line.for_record("verify", record).argument(cite);
+        text.push_str(&indented_command("  ", &check, style));
+    }
     let bare = ["q", "before-chars", "after-chars", "offset-chars"];
     let line = bare
         .iter()

@@ -97,6 +97,7 @@ on_every_surface![
     windowing::windows_go_back_as_they_went_forth,
     windowing::a_word_is_found_with_its_surroundings,
     windowing::an_empty_place_and_the_end_are_told,
+    windowing::what_was_quoted_is_checked,
     narrowing::a_field_that_is_not_granted_is_nowhere,
     narrowing::a_time_that_is_not_granted_is_nowhere,
     narrowing::a_stream_that_is_not_granted_is_nowhere,

@@ -51,6 +51,8 @@ pub(crate) enum Step<'a> {
     Search(&'a str),
     Fetch(Named<'a>),
     Read(Named<'a>, &'a str),
+    /// Checks a citation of a field.
+    Verify(Named<'a>, &'a str, &'a str),
 }
 
 /// How a record is named: by its parts, or by an id as somebody wrote it.
@@ -106,6 +108,14 @@ fn request(step: &Step<'_>, ask: &Ask) -> String {
                 .with("connection_id", record.connection.as_deref())
                 .with("field", Some(*field))
         }
+        Step::Verify(named, field, cite) => {
+            record = of(named);
+            let path = ["streams", &record.stream, "records", &record.record];
+            Get::v1(path.into_iter().chain(["verify"]))
+                .with("connection_id", record.connection.as_deref())
+                .with("field", Some(*field))
+                .with("cite", Some(*cite))
+        }
     };
     for (name, value) in &ask.args {
         question.push(*name, param_text(value));
@@ -159,6 +169,7 @@ pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
         }
         Step::Fetch(named) => about("fetch", named, None),
         Step::Read(named, field) => about("read", named, Some(*field)),
+        Step::Verify(named, _, cite) => about("verify", named, Some(*cite)),
     };
     words.extend(own);
     for (name, value) in &ask.args {
@@ -241,6 +252,12 @@ fn tool_call(step: &Step<'_>, ask: &Ask) -> (&'static str, Value) {
         Step::Read(named, field) => {
             about(named);
             args.insert("field_path".to_owned(), (*field).into());
+            "read_record_field"
+        }
+        Step::Verify(named, field, cite) => {
+            about(named);
+            args.insert("field_path".to_owned(), (*field).into());
+            args.insert("cite".to_owned(), (*cite).into());
             "read_record_field"
         }
     };

@@ -2,7 +2,7 @@
 
 use crate::answer::{Id, Window};
 use crate::generated::{CONNECTIONS, WORDS, entry};
-use crate::surface::{Surface, plain};
+use crate::surface::{Named, Step, Surface, plain};
 use crate::world::{Grant, archives, only};
 
 fn long_texts(surface: Surface) -> Vec<(Grant, Id, String)> {
@@ -128,4 +128,30 @@ pub(crate) fn an_empty_place_and_the_end_are_told(surface: Surface) {
     let short = Id::new(CONNECTIONS[0], "entries", "e-001");
     let window = surface.window(&who, &short, "kind", plain());
     assert!(window.complete);
+}
+
+pub(crate) fn what_was_quoted_is_checked(surface: Surface) {
+    // GM-20, GM-21, GM-22
+    let (who, id, text) = long_texts(surface).remove(0);
+    let ask = plain().with("offset_chars", 10).with("limit_chars", 30);
+    let read = Step::Read(Named::Parts(&id), "text");
+    let shown = surface.shown(&who, &read, &ask).unwrap();
+    let cite = shown.split(r#""cite":""#).nth(1).unwrap();
+    let cite = cite.split('"').next().unwrap();
+    let check = |who: &Grant| {
+        let step = Step::Verify(Named::Parts(&id), "text", cite);
+        surface.shown(who, &step, &plain()).unwrap()
+    };
+    let quoted: String = text.chars().skip(10).take(30).collect();
+    let quoted = serde_json::to_string(&quoted).unwrap();
+    let checked = check(&who);
+    assert!(checked.contains(r#""status":"current""#), "{checked}");
+    assert!(checked.contains(&quoted), "{checked}");
+    let of_another = check(&only("mail-work"));
+    assert!(of_another.contains("not_yours_to_know"), "{of_another}");
+    assert!(!of_another.contains(&quoted), "{of_another}");
+    // The owner can check it, too.
+    let named = format!("{}/{}:{}", CONNECTIONS[1], id.stream, id.record);
+    let owner = who.world.run(&["--json", "verify", &named, cite]);
+    assert!(owner.succeeds().stdout.contains(&quoted));
 }

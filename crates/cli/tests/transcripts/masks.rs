@@ -87,6 +87,11 @@ impl Masks {
             let length = text.find(char::is_whitespace).unwrap_or(text.len());
             return (length > 40).then(|| (length, self.named(&text[..length], "CURSOR")));
         }
+        let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+        if line.starts_with("pdpp verify ") && line.split(' ').count() == 4 {
+            let length = text.find(char::is_whitespace).unwrap_or(text.len());
+            return Some((length, self.named(&text[..length], "CITE")));
+        }
         present(text)
             .map(|length| (length, "TIME".to_owned()))
             .or_else(|| size(text).map(|length| (length, "SIZE".to_owned())))

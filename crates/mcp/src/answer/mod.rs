@@ -18,12 +18,13 @@ pub(crate) mod schema;
 mod shrink;
 mod window;
 
+use contract::citation::{Citation, CitationCheck, CitationStatus};
 use contract::error::{ErrorCode, ReadError};
 use contract::handle::{RecordHandle, WINDOW_URI};
 use contract::page::{Page, Warning, Warnings as _};
 use contract::upstream::{Answer, Bearer};
-use contract::window::WindowSelector;
-use serde::Serialize;
+use contract::window::{Window, WindowSelector};
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 pub(crate) use bytes::is_part_of_bytes;
@@ -68,6 +69,13 @@ impl std::ops::Deref for Structured {
     fn deref(&self) -> &Value {
         &self.0
     }
+}
+
+/// What became of a quoted text.
+pub(crate) struct CheckedCitation {
+    pub(crate) status: CitationStatus,
+    pub(crate) window: Option<Window>,
+    pub(crate) emitted_at: Option<String>,
 }
 
 /// The hits of a search, and how many came from each connection where a server of several says so.
@@ -206,6 +214,23 @@ impl Answered {
     /// The window of an answer, made honest.
     pub(crate) fn window(&self, asked: &WindowSelector) -> Result<ReceivedWindow, &'static str> {
         window::received(&self.body, asked)
+    }
+
+    /// What became of a quoted text.
+    pub(crate) fn citation_check(&self) -> Result<CheckedCitation, String> {
+        let check: CitationCheck = CitationCheck::deserialize(&self.body)
+            .map_err(|error| format!("the resource server's answer is no check: {error}"))?;
+        Ok(CheckedCitation {
+            status: check.status,
+            window: check.window,
+            emitted_at: check.emitted_at,
+        })
+    }
+
+    /// The citation of a window.
+    pub(crate) fn cite(&self) -> Option<&str> {
+        let cite = naming::text(&self.body, "cite");
+        cite.filter(|text| Citation::parse(text).is_some())
     }
 
     /// The field that a window says it is of, and its type.

@@ -1,5 +1,6 @@
 //! A record as a server answered it: identity around it, payload inside it, and what a projection leaves of both.
 
+use contract::citation::Citation;
 use contract::handle::{RECORD_URI, RecordHandle, WINDOW_URI};
 use serde_json::{Map, Value};
 
@@ -30,6 +31,8 @@ pub(crate) struct Payload {
     pub(crate) metadata: Fields<'static>,
     /// Related records, by relation.
     expanded: Value,
+    /// Citations of its texts, by field.
+    pub(crate) cite: Fields<'static>,
     /// Where people can look at it, as the server says.
     pub(crate) addresses: Addresses,
 }
@@ -65,6 +68,11 @@ impl Payload {
             Some(Value::Object(data)) => {
                 let url = body.get("citation_url").and_then(Value::as_str);
                 payload.addresses.citation = url.map(str::to_owned);
+                if let Some(Value::Object(mut cite)) = body.remove("cite") {
+                    let is_one = |text: &str| Citation::parse(text).is_some();
+                    cite.retain(|_, value| value.as_str().is_some_and(is_one));
+                    payload.cite = Fields::owned(cite);
+                }
                 if fields.is_empty() {
                     body.retain(|name, _| !is_around(name));
                     if let Some(Value::Object(about)) = body.get("metadata") {

@@ -72,6 +72,8 @@ struct Metadata<'a> {
     expanded: &'a [RelationContent],
     content_ladder: Option<Ladder>,
     content_ladder_left_out: Option<&'static str>,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    cite: Fields<'static>,
     text_field: Option<&'a str>,
     text_complete: bool,
     text_total_chars: usize,
@@ -136,6 +138,7 @@ impl<'a> Document<'a> {
                 expanded: &asked.related,
                 content_ladder: rung.map(|rung| Ladder::new("record", vec![rung])),
                 content_ladder_left_out: None,
+                cite: payload.cite.clone(),
                 text_field: body.map(|(name, _)| name),
                 text_complete: false,
                 text_total_chars: 0,

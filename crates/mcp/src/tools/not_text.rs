@@ -46,6 +46,7 @@ pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> ToolR
         provider: provider.as_deref(),
         page: page.as_deref(),
         request_id: request_id.as_deref(),
+        cite: None,
     };
     match (value.content(), value.blob()) {
         (Content::Binary, Some(blob)) => Ok(blob_reply(asked, &source, &blob)),

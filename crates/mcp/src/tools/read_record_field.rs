@@ -10,7 +10,7 @@ use contract::window::{MAX_CONTEXT_CHARS, MAX_LIMIT_CHARS, Window, WindowError, 
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
-use super::{Definition, Running, fetch, not_text};
+use super::{Definition, Running, citation, fetch, not_text};
 use crate::answer::{Answered, is_part_of_bytes, shorten};
 use crate::args::{Arguments as _, Schema, Whole, arguments};
 use crate::budget;
@@ -47,6 +47,7 @@ arguments! {
         q: Option<String> = "Start where this text first occurs";
         before_chars: Option<Context> = "Shown before q";
         after_chars: Option<Context> = "Shown after q";
+        cite: Option<String> = "A cite to check: current, changed or gone";
     }
 }
 
@@ -58,11 +59,20 @@ pub(super) static TOOL: Definition = Definition {
     output: || {
         let objects = ["record", "field", "window"];
         let objects = objects.map(|name| (name, Schema::new("object")));
-        let provider = ("provider_url", Schema::new("string"));
-        objects.into_iter().chain([provider]).collect()
+        let texts = ["status", "cite", "provider_url"];
+        let texts = texts.map(|name| (name, Schema::new("string")));
+        objects.into_iter().chain(texts).collect()
     },
     run: |call, given| -> Running<'_> {
-        Box::pin(async move { read(call, Asked::from_args(WindowArgs::read(given)?)?).await })
+        Box::pin(async move {
+            let mut args = WindowArgs::read(given)?;
+            let cite = args.cite.take();
+            let asked = Asked::from_args(args)?;
+            match cite {
+                Some(cite) => citation::check(call, &asked, &cite).await,
+                None => read(call, asked).await,
+            }
+        })
     },
 };
 
@@ -236,6 +246,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
         provider: provider.as_deref(),
         page: answered.citation_url(),
         request_id: answered.request_id.as_deref(),
+        cite: answered.cite(),
     };
     if is_part_of_bytes(&received.window.text) {
         return Ok(not_text::bytes(asked, &source, received.window.total_chars));
@@ -260,6 +271,8 @@ pub(super) struct Source<'a> {
     /// The record's page, where the server names one.
     pub(super) page: Option<&'a str>,
     pub(super) request_id: Option<&'a str>,
+    /// The citation of the window, where the server gives one.
+    pub(super) cite: Option<&'a str>,
 }
 
 /// The member `field`: what is known of the field.
@@ -344,6 +357,7 @@ struct Content<'a> {
     record: RecordContent<'a>,
     field: FieldContent<'a>,
     window: WindowContent<'a>,
+    cite: Option<&'a str>,
     next: Option<ToolCall>,
     previous: Option<ToolCall>,
     warnings: Option<String>,
@@ -372,6 +386,10 @@ pub(super) fn shown(
     text.push_str(&field.written());
     text.push(' ');
     text.push_str(&window::range(window));
+    if let Some(cite) = source.cite {
+        // Writing to a String cannot fail.
+        let _ = write!(text, " cite={cite}");
+    }
     // The way on stands before the window, where a host that clips still shows it; the way back may be lost.
     if let Some(call) = &next {
         // Writing to a String cannot fail.
@@ -396,6 +414,7 @@ pub(super) fn shown(
         record: RecordContent::new(identity),
         field,
         window: WindowContent::new(window),
+        cite: source.cite,
         next,
         previous,
         warnings,

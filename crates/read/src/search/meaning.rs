@@ -104,6 +104,7 @@ pub(super) fn passage(window: &NearestWindow, body: &RecordBody) -> Option<Passa
         text: shown,
         text_start_chars: Some(window.start_chars),
         text_end_chars: Some(window.start_chars + count as u64),
+        cite: None,
         provenance: Some(SEMANTIC_MATCH.to_owned()),
         read: Some(FieldWindowRead {
             offset_chars: Some(window.start_chars),

@@ -5,6 +5,7 @@ use contract::search::Neighbour;
 use store::records::StoredRecord;
 
 use super::{Hits, Searched};
+use crate::citation::Citable;
 use crate::disclosure::Shown;
 use crate::evidence;
 use crate::failure::Result;
@@ -30,7 +31,7 @@ impl Hits<'_> {
                 continue;
             };
             let (mut shown, key) = (Shown::default(), record.key.clone());
-            let neighbour = neighbour(searched, side, record, &mut shown);
+            let neighbour = neighbour(session, searched, side, record, &mut shown);
             let damaged = &mut self.shown.damaged;
             let neighbour = damaged.pass_over(neighbour, (&searched.row, &key))?;
             if let Some(neighbour) = neighbour.flatten()
@@ -49,6 +50,7 @@ impl Hits<'_> {
 
 /// A neighbour as it is shown, unless its record has left the row since the index was read.
 fn neighbour(
+    session: &Session,
     searched: &Searched,
     side: &str,
     record: StoredRecord,
@@ -62,9 +64,10 @@ fn neighbour(
     let (connection, stream) = (row.connection().id.as_str(), row.stream().name.as_str());
     let id = RecordHandle::new(Some(connection), stream, key.as_str());
     let passage = evidence::passage(row, &searched.fields, &body);
-    let (Ok(id), Some(passage)) = (id, passage) else {
+    let (Ok(id), Some(mut passage)) = (id, passage) else {
         return Ok(None);
     };
+    Citable { session, row, key }.cite_passage(&body, &mut passage);
     let author = evidence::author(row, &body);
     shown.record(row, key);
     shown.fields([&passage.field_path]);

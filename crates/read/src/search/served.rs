@@ -8,6 +8,7 @@ use store::search::{Hit, Rank};
 
 use super::{Asked, Searched, meaning};
 use crate::ambiguity::label;
+use crate::citation::Citable;
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::evidence;
@@ -54,6 +55,7 @@ pub(super) fn served(
         retrieval_mode: (asked.mode != SearchMode::Lexical).then(|| asked.mode.as_str().to_owned()),
         ..SearchHit::default()
     };
+    let citable = Citable { session, row, key };
     let nearest = hit.window.as_ref();
     let nearest = nearest.and_then(|window| meaning::passage(window, &body));
     if let Some(near) = &hit.near {
@@ -76,7 +78,13 @@ pub(super) fn served(
             excerpts: asked.excerpts,
         };
         prove(&mut served, &body, &wanted);
+        for excerpt in served.evidence_excerpts.iter_mut().flatten() {
+            citable.cite_excerpt(&body, excerpt);
+        }
         shown.fields(served.matched_fields.iter().flatten());
+    }
+    if let Some(passage) = &mut served.passage {
+        citable.cite_passage(&body, passage);
     }
     shown.record(row, key);
     shown.fields(title.map(|(name, _)| name));

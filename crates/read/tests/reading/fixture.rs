@@ -287,6 +287,10 @@ impl Reader {
         as_json(self.0.field_window(query))
     }
 
+    pub(crate) fn verify(&self, query: contract::citation::VerifyQuery) -> Answered {
+        as_json(self.0.verify(query))
+    }
+
     pub(crate) fn schema(&self, query: contract::schema::SchemaQuery) -> Answered {
         as_json(self.0.schema(query))
     }

@@ -8,6 +8,7 @@
 
 mod aggregates;
 mod changes;
+mod cited;
 mod damaged;
 mod dates;
 mod evidence;

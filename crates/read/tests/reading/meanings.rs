@@ -45,7 +45,9 @@ fn a_hit_by_meaning_shows_a_passage_and_no_evidence() {
     let world = world();
     let reader = client(&world, &["id", "subject", "body"]);
     for mode in [SearchMode::Semantic, SearchMode::Hybrid] {
-        let hit = first(&reader, by(mode, "a car"));
+        let mut hit = first(&reader, by(mode, "a car"));
+        let passage = hit["passage"].as_object_mut().unwrap();
+        assert!(passage.shift_remove("cite").is_some());
         assert_eq!(hit["record_key"], "m1");
         assert_eq!(hit["retrieval_mode"], mode.as_str());
         assert_eq!(hit["matched_fields"], json!([]));

@@ -71,8 +71,15 @@ fn a_record_by_itself_is_as_written_and_its_size_is_that_of_what_is_shown() {
     .unwrap();
     let data = r#"{"id":"m1","subject":"Re: overdraft","body":"The fee was refunded.","amount":1.50,"received_at":"2026-03-03T09:00:00Z"}"#;
     assert_eq!(answer.data.as_ref().unwrap().get(), data);
+    let mut answer = serde_json::to_value(answer).unwrap();
+    let cited = answer
+        .as_object_mut()
+        .unwrap()
+        .shift_remove("cite")
+        .unwrap();
+    assert_eq!(cited["body"], "ABX3QI56YasoQ-kB");
     assert_eq!(
-        serde_json::to_value(answer).unwrap(),
+        answer,
         json!({
             "object": "record", "id": "m1", "stream": "messages", "emitted_at": "2026-05-01T00:00:00Z",
             "connection_id": "work", "connector_key": "demo_mail", "display_name": "Work mail",
@@ -127,6 +134,7 @@ fn a_window() {
             "window": {"text": "The fee was", "start_chars": 0, "end_chars": 11, "total_chars": 21, "limit_chars": 11,
                 "match_start_chars": 4, "match_end_chars": 7, "complete": false, "has_more": true,
                 "next_offset_chars": 11, "previous_offset_chars": null},
+            "cite": "AAv3QI56YWkws0la",
             "meta": {"count": {"kind": "none"}, "warnings": []}
         })
     );
@@ -147,7 +155,7 @@ fn a_search_hit_carries_its_evidence_once_and_how_to_read_on() {
                 "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft", "matched_fields": ["body"],
                 "evidence_excerpts": [{"field_path": "body", "text_start_chars": 0, "text_end_chars": 21,
                     "matches": [{"start_chars": 12, "end_chars": 20}],
-                    "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false,
+                    "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "cite": "ABX3QI56YasoQ-kB",
                     "read": {"offset_chars": 0, "limit_chars": 21}}]}],
             "meta": {"count": null, "count_accuracy": "not_counted",
                 "recall": {"complete": true, "ranking_scope": "all_matches", "truncated": false, "sources_searched_count": 1},
@@ -169,7 +177,7 @@ fn a_hit_on_a_page_that_is_counted_in_bytes_says_nothing_that_stands_beside_it()
             "connection_id": "work", "display_name": "Work mail",
             "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft",
             "evidence_excerpts": [{"field_path": "body", "text_start_chars": 0,
-                "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false,
+                "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "cite": "ABX3QI56YasoQ-kB",
                 "read": {"offset_chars": 0, "limit_chars": 21}}]}])
     );
     assert_eq!(

@@ -1,6 +1,7 @@
 //! The page of a record, which citation URLs open: what it is called, who wrote it and when, its text, then everything
 //! else it has, what belongs to it, and what has become of it.
 
+mod citation;
 pub(super) mod delete;
 pub(super) mod file;
 mod related;
@@ -15,6 +16,7 @@ use contract::reader::ReadContract as _;
 use contract::record::Record;
 use serde_json::value::RawValue;
 
+use self::citation::Quoted;
 use self::file::FileRow;
 use self::related::{Neighbours, Related};
 use self::trace::Trace;
@@ -40,6 +42,8 @@ const RAW_CHARS: usize = 200_000;
 struct RecordPage {
     frame: Frame,
     summary: Summary,
+    /// What became of the text that the address cites.
+    quoted: Option<Quoted>,
     source: String,
     stream: String,
     key: String,
@@ -119,7 +123,14 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let path = [context.part(0), context.part(1), context.part(2)].map(str::to_owned);
     drop(context);
-    let subject = Subject::read(&viewer, path.each_ref().map(String::as_str)).await?;
+    let quoted = citation::check(&viewer, path.each_ref().map(String::as_str)).await?;
+    let subject = Subject::read(&viewer, path.each_ref().map(String::as_str)).await;
+    let subject = match (subject, &quoted) {
+        (Err(problem), Some(quoted)) if problem.error.code == ErrorCode::NotFound => {
+            return Err(ReadError::new(ErrorCode::NotFound, quoted.words).into());
+        }
+        (subject, _) => subject?,
+    };
     let source = viewer.service.store.connection(&subject.connection);
     let files = file::rows(&viewer, &subject).await;
     let summary = Summary::of_members(&subject.shape, &subject.members, &subject.record.id);
@@ -151,6 +162,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         raw: raw(&subject.record),
         files,
         summary,
+        quoted,
         frame: viewer.frame,
     };
     html(StatusCode::OK, &page)

@@ -199,7 +199,7 @@ async fn excerpts_are_as_many_as_asked_for_and_only_within_bounds() {
         .unwrap();
     let beside = one.to_string().len() - preview.len();
     assert!(
-        beside + 160 + "<mark></mark>".len() <= 750,
+        beside + 160 + "<mark></mark>".len() <= 780,
         "{beside}: {one}"
     );
     let two = hit("/v1/search?q=hyperlane&excerpts=2").await;

@@ -41,7 +41,15 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Read it",
-        &["schema", "search", "query", "aggregate", "fetch", "read"],
+        &[
+            "schema",
+            "search",
+            "query",
+            "aggregate",
+            "fetch",
+            "read",
+            "verify",
+        ],
     ),
     (
         "Let agents read",
