@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { callbacks, lure } from "./apart.mjs";
+import { asked } from "./asking.mjs";
 import { Callbacks } from "./callbacks.mjs";
 import { conformance } from "./conformance.mjs";
 import { discovered, Host, secrets } from "./host.mjs";
@@ -151,6 +152,8 @@ try {
 
   await granted(owner);
   done("a grant is made, narrowed, seen through, looked at and ended without a script");
+  await asked(owner);
+  done("a client of the official SDK asks beyond its grant, and reads what the owner allows");
   done(`${await seen(owner)} pages seen as a grant have what its client gets`);
   done(`${await imported(owner)} kinds of exports are uploaded, recognised, tried and imported without a script`);
   await followed(owner, judged, judge);

@@ -72,6 +72,8 @@ pub(crate) struct ServerSettings {
     pub(crate) console_url: Option<String>,
     /// Whose word on where a request came from is taken.
     pub(crate) trusted_proxies: Vec<IpAddr>,
+    /// What is run for a new client, an approval and a paused grant.
+    pub(crate) notify_command: Option<String>,
     /// How many tool calls a grant may make in a minute, where it is not the usual number.
     pub(crate) calls_per_minute: Option<u32>,
     pub(crate) keep: KeepRules,
@@ -94,6 +96,7 @@ impl ServerSettings {
             console_url: setting(console_url, "PDPP_CONSOLE_URL")?,
             trusted_proxies: trusted_proxies()?,
             calls_per_minute: calls_per_minute()?,
+            notify_command: environment("PDPP_NOTIFY_COMMAND")?,
             keep: KeepRules {
                 log: keep_setting("PDPP_KEEP_LOG")?,
                 versions: keep_setting("PDPP_KEEP_VERSIONS")?,

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_with::skip_serializing_none;
 use thiserror::Error;
 
+use crate::step_up::Beyond;
+
 /// Connections that the message of an ambiguous read names.
 const NAMED_CONNECTIONS: usize = 3;
 
@@ -78,6 +80,7 @@ error_codes! {
     GrantRevoked Served "grant_revoked" 403 FAILED "The grant was revoked.";
     GrantExpired Served "grant_expired" 403 FAILED "The grant has expired.";
     GrantInvalid Served "grant_invalid" 403 FAILED "The grant no longer stands for anything.";
+    GrantPaused Served "grant_paused" 403 FAILED "The grant is paused until its owner has looked.";
     GrantConsumed Served "grant_consumed" 403 FAILED "The single-use grant was used.";
     PackageRevoked Served "package_revoked" 403 FAILED "The package was revoked.";
     PermissionError Served "permission_error" 403 FAILED "The route is for another kind of token.";
@@ -95,6 +98,7 @@ error_codes! {
     ResourceLimit Served "resource_limit" 413 FAILED "The request is larger than allowed.";
     FieldNotText Served "field_not_text" 422 FAILED "The field is not a text that can be read in windows.";
     RateLimitExceeded Served "rate_limit_exceeded" 429 FAILED "Too many attempts; wait.";
+    BudgetExhausted Served "budget_exhausted" 429 FAILED "The owner's budget for this grant is used up for today.";
     InternalError Served "internal_error" 500 FAILED "Something failed on our side; the request id finds it in the log.";
     RecordDamaged Served "record_damaged" 500 FAILED "A record that the answer needs was damaged on the server's disk.";
     IndexBuilding Served "index_building" 503 FAILED "The search index is being built, and this cannot be answered before it is; ask again.";
@@ -245,6 +249,8 @@ pub struct ReadError {
     pub connections: Option<Box<ConnectionChoice>>,
     /// What went wrong inside, for the owner at the machine itself. Never on the wire.
     pub cause: Option<Box<Cause>>,
+    /// What a client named beyond its grant. A surface that can lead to the owner sends it as `needs_broader_grant`.
+    pub beyond: Option<Box<Beyond>>,
 }
 
 /// What went wrong inside.
@@ -262,6 +268,7 @@ impl ReadError {
             retry_with: None,
             connections: None,
             cause: None,
+            beyond: None,
         }
     }
 
@@ -285,6 +292,13 @@ impl ReadError {
     pub fn ambiguous_connection(stream: &str, all: Vec<AvailableConnection>) -> Self {
         let message = format!("{} connections carry the stream '{stream}'", all.len());
         Self::new(ErrorCode::AmbiguousConnection, message).with_connections(all)
+    }
+
+    /// Names what lies beyond the grant.
+    #[must_use]
+    pub fn with_beyond(mut self, beyond: Beyond) -> Self {
+        self.beyond = Some(Box::new(beyond));
+        self
     }
 
     /// Names the next call.

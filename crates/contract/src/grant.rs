@@ -5,6 +5,7 @@
 
 mod redaction;
 mod rule;
+mod widening;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -27,6 +27,7 @@ pub mod seal;
 pub mod search;
 pub mod segment;
 pub mod steering;
+pub mod step_up;
 pub mod time;
 pub mod upstream;
 pub mod window;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use crate::aggregate::Aggregation;
-use crate::id::{ConnectionId, StreamName};
 use crate::citation::CitationCheck;
+use crate::id::{ConnectionId, StreamName};
 use crate::record::{FieldWindow, Record};
 use crate::schema::SchemaAnswer;
 use crate::wire::{Nullable, ObjectTag};

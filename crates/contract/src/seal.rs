@@ -95,6 +95,11 @@ impl SealingKey {
         }
     }
 
+    /// The seed of the key that signs receipts.
+    pub fn receipt_seed(&self) -> [u8; 32] {
+        self.digest("receipt signing key", [])
+    }
+
     /// A digest that only the holder of the key can compute. Callers cut it, which takes away what makes a plain hash of
     /// key and message extensible.
     pub(crate) fn digest<'a>(

@@ -406,6 +406,7 @@ mod tests {
 
     fn call(number: i64) -> Disclosure {
         Disclosure {
+            bytes: None,
             at: Instant(number),
             grant_ids: Vec::new(),
             client_id: ClientId::parse("agent").unwrap(),

@@ -7,14 +7,17 @@
 
 #![warn(clippy::indexing_slicing)]
 
+pub mod budget;
 mod disclosures;
 mod documents;
 mod issue;
 mod listing;
 pub mod oauth;
+pub mod receipts;
 mod secret;
 mod selection;
 pub mod sign_in;
+pub mod step_up;
 mod templates;
 mod token;
 mod words;
@@ -24,8 +27,8 @@ pub use issue::{
     IssueError, Issued, IssuedStream, OwnerToken, Preview, Recipient, issue, owner_token, preview,
 };
 pub use listing::{
-    DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind, Revoking,
-    ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,
+    BudgetState, DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind,
+    Revoking, ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,
 };
 pub use secret::Secret;
 pub use selection::{

@@ -10,7 +10,9 @@ use store::grants::{
 use store::{Store, StoreError};
 use thiserror::Error;
 
+use crate::budget::{self, Budget, Pause, Used};
 use crate::issue::{IssuedStream, current_streams};
+use crate::step_up::{self, Extension};
 use crate::token::{TokenError, TokenKind, live_grant, tokens_ended};
 
 /// Why a grant was revoked without the owner.
@@ -76,8 +78,40 @@ pub struct Overview {
 pub struct Shown {
     #[serde(flatten)]
     pub overview: Overview,
+    /// What the owner allowed beside it, and still holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Extension>,
+    /// Whether its client may ask for more.
+    pub may_ask: bool,
+    /// How much may be read in a day, and was today, of each grant that has a budget.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetState>,
+    /// Why nothing can be read until the owner has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Pause>,
     /// The last calls that disclosed something, newest first.
     pub disclosures: Vec<DisclosedCall>,
+}
+
+/// The budget of a grant, and what of it is used today.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetState {
+    pub grant_id: GrantId,
+    pub budget: Budget,
+    pub used: Used,
+}
+
+impl BudgetState {
+    /// Whether a limit is reached.
+    pub fn is_used_up(&self) -> bool {
+        let limits = [
+            (self.budget.records, self.used.records),
+            (self.budget.distinct_records, self.used.distinct_records),
+            (self.budget.bytes, self.used.bytes),
+        ];
+        let mut limits = limits.into_iter();
+        limits.any(|(most, used)| most.is_some_and(|most| used >= most))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,8 +192,27 @@ pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<S
     disclosures.sort_by_key(|entry| std::cmp::Reverse(entry.sequence));
     disclosures.dedup_by_key(|entry| entry.sequence);
     disclosures.truncate(calls);
+    let mut extensions = Vec::new();
+    let mut may_ask = true;
+    let (mut budgets, mut paused) = (Vec::new(), None);
+    for grant in &overview.grant_ids {
+        extensions.extend(step_up::extensions(store, grant, now)?);
+        may_ask &= step_up::may_ask(store, grant, now)?;
+        if let Some(budget) = budget::budget(store, grant, now)? {
+            budgets.push(BudgetState {
+                grant_id: grant.clone(),
+                budget,
+                used: budget::used_today(store, grant, now)?,
+            });
+        }
+        paused = paused.or(budget::paused(store, grant, now)?);
+    }
     Ok(Shown {
         overview,
+        extensions,
+        may_ask,
+        budgets,
+        paused,
         disclosures: disclosures.into_iter().map(DisclosedCall::from).collect(),
     })
 }

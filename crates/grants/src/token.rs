@@ -12,7 +12,9 @@ use store::grants::{StoredGrant, StoredPackage, StoredToken, TokenSubject};
 use store::{Store, StoreError};
 use thiserror::Error;
 
+use crate::budget;
 use crate::secret::TokenHash;
+use crate::step_up;
 
 /// What a token stands for, in the words of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +62,8 @@ pub enum TokenError {
     GrantRevoked,
     #[error("the grant has expired")]
     GrantExpired,
+    #[error("the grant is paused until its owner has looked")]
+    GrantPaused,
     #[error("the grant no longer stands for anything")]
     GrantInvalid,
     #[error("the package of grants was revoked")]
@@ -81,6 +85,7 @@ impl TokenError {
             }
             TokenError::GrantRevoked => ErrorCode::GrantRevoked,
             TokenError::GrantExpired => ErrorCode::GrantExpired,
+            TokenError::GrantPaused => ErrorCode::GrantPaused,
             TokenError::GrantInvalid => ErrorCode::GrantInvalid,
             TokenError::PackageRevoked => ErrorCode::PackageRevoked,
             TokenError::Store(_) => ErrorCode::InternalError,
@@ -97,6 +102,8 @@ impl TokenError {
             }
             TokenError::WrongAudience => ReadError::new(self.code(), self.to_string())
                 .with_hint("authorise again and name this server as the resource"),
+            TokenError::GrantPaused => ReadError::new(self.code(), self.to_string())
+                .with_hint("ask the owner to look at the page of this grant and let it go on"),
             _ => ReadError::new(self.code(), self.to_string())
                 .with_hint("ask the owner for a new grant, or authorise again"),
         }
@@ -113,7 +120,7 @@ pub enum Surface {
 
 /// Turns a bearer text into its authority, whatever its audience.
 pub fn resolve(store: &dyn Store, bearer: &str, now: Instant) -> Result<Resolved, TokenError> {
-    resolve_token(presented(store, bearer)?, now)
+    resolve_token(store, presented(store, bearer)?, now)
 }
 
 /// Turns a bearer text presented at a surface of `origin` into its authority there. A token for the origin is valid at all
@@ -134,7 +141,7 @@ pub fn resolve_for(
             _ => false,
         },
     };
-    let resolved = resolve_token(token, now)?;
+    let resolved = resolve_token(store, token, now)?;
     if holds {
         Ok(resolved)
     } else {
@@ -153,9 +160,13 @@ pub(crate) fn presented(store: &dyn Store, bearer: &str) -> Result<StoredToken, 
         .ok_or(TokenError::Unknown)
 }
 
-fn resolve_token(token: StoredToken, now: Instant) -> Result<Resolved, TokenError> {
+fn resolve_token(
+    store: &dyn Store,
+    token: StoredToken,
+    now: Instant,
+) -> Result<Resolved, TokenError> {
     // The grant is checked first: when both have expired, only a new grant helps.
-    let (kind, granted) = match &token.subject {
+    let (kind, mut granted) = match &token.subject {
         TokenSubject::Owner => (TokenKind::Owner, None),
         TokenSubject::Grant(grant) => (TokenKind::Client, Some(grant_authority(grant, now)?)),
         TokenSubject::Package(package) => {
@@ -164,6 +175,10 @@ fn resolve_token(token: StoredToken, now: Instant) -> Result<Resolved, TokenErro
     };
     if token.expires_at <= now {
         return Err(TokenError::Expired);
+    }
+    if let Some(granted) = &mut granted {
+        refuse_paused(store, granted, now)?;
+        step_up::widen(store, granted, now)?;
     }
     Ok(resolved(token, kind, granted))
 }
@@ -191,7 +206,7 @@ pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authori
         && let Some(grant) = store.grant(&id)?
     {
         refuse_without_tokens(store, &grant, now)?;
-        return grant_authority(&grant, now).map(Authority::Granted);
+        return widened(store, grant_authority(&grant, now)?, now);
     }
     if let Ok(id) = PackageId::parse(id)
         && let Some(package) = store.package(&id)?
@@ -199,9 +214,41 @@ pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authori
         if let Some(grant) = package.grants.first() {
             refuse_without_tokens(store, grant, now)?;
         }
-        return package_authority(&package, now).map(Authority::Granted);
+        return widened(store, package_authority(&package, now)?, now);
     }
     Err(TokenError::Unknown)
+}
+
+/// Leaves out paused grants; when all are, nothing can be read.
+fn refuse_paused(
+    store: &dyn Store,
+    granted: &mut GrantedAuthority,
+    now: Instant,
+) -> Result<(), TokenError> {
+    let mut paused = Vec::new();
+    for row in granted.rows() {
+        if !paused.contains(&row.grant_id) && budget::paused(store, &row.grant_id, now)?.is_some() {
+            paused.push(row.grant_id.clone());
+        }
+    }
+    if paused.is_empty() {
+        return Ok(());
+    }
+    granted.leave_out(&paused);
+    if granted.rows().is_empty() {
+        return Err(TokenError::GrantPaused);
+    }
+    Ok(())
+}
+
+fn widened(
+    store: &dyn Store,
+    mut granted: GrantedAuthority,
+    now: Instant,
+) -> Result<Authority, TokenError> {
+    refuse_paused(store, &mut granted, now)?;
+    step_up::widen(store, &mut granted, now)?;
+    Ok(Authority::Granted(granted))
 }
 
 fn refuse_without_tokens(

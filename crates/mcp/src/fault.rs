@@ -6,13 +6,17 @@ use std::fmt::Write as _;
 
 use contract::error::{ErrorCode, ReadError};
 use contract::upstream::Answer;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
 use serde::Serialize;
+use serde_json::json;
 use serde_with::skip_serializing_none;
 
 use crate::answer::ErrorObject;
 use crate::budget;
 use crate::text::plain;
+
+/// The protocol's code of an error that names addresses for a person to open.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
 
 /// An error as it is told in both channels.
 #[skip_serializing_none]
@@ -144,6 +148,20 @@ impl Fault {
             let _ = write!(text, "\nnext: {next}");
         }
         text
+    }
+
+    /// The protocol's way to lead a person to the page where the owner decides; the typed refusal goes along.
+    pub(crate) fn elicitation(&self) -> Option<ErrorData> {
+        let url = self.error.broader_grant_url()?;
+        let id = url.rsplit('/').next().unwrap_or(url);
+        let message =
+            "The owner of the records can allow what this call asks for beyond its grant.";
+        let data = json!({
+            "elicitations": [{"mode": "url", "elicitationId": id, "url": url, "message": message}],
+            "error": &*self.error,
+        });
+        let code = rmcp::model::ErrorCode(URL_ELICITATION_REQUIRED);
+        Some(ErrorData::new(code, self.text(), Some(data)))
     }
 
     #[cfg(test)]

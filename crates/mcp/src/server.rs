@@ -134,12 +134,18 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let outcome = match tools::find(&request.name) {
             Some(tool) => (tool.run)(self.call(), request.arguments.unwrap_or_default()).await,
             None => Err(unknown_tool(&request.name)),
         };
+        if let Err(fault) = &outcome
+            && opens_addresses(&context)
+            && let Some(error) = fault.elicitation()
+        {
+            return Err(error);
+        }
         let result = outcome.map_or_else(Fault::into_result, crate::reply::Reply::into_result);
         Ok(result.into())
     }
@@ -194,6 +200,13 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         Err(unreadable(&request.method, Some(&context.meta)))
     }
+}
+
+/// Whether the client leads its person to an address when a call needs that.
+fn opens_addresses(context: &RequestContext<RoleServer>) -> bool {
+    let capabilities = context.client_capabilities();
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
+    elicitation.is_some_and(|elicitation| elicitation.url.is_some())
 }
 
 const PARAMETERS: [(&str, &str); 4] = [

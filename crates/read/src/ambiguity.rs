@@ -3,6 +3,7 @@
 
 use contract::error::{AvailableConnection, ErrorCode, ReadError};
 use contract::id::StreamName;
+use contract::step_up::Beyond;
 use store::catalog::Connection;
 
 use crate::enforce::{Reach, Row};
@@ -49,7 +50,13 @@ fn not_there(
         {
             connection_not_found(connection)
         }
-        _ => stream_not_there(reach, stream),
+        _ => {
+            let error = stream_not_there(reach, stream);
+            match error.beyond {
+                Some(_) => error.with_beyond(Beyond::stream(stream.as_str(), connection)),
+                None => error,
+            }
+        }
     }
 }
 
@@ -66,9 +73,13 @@ pub(crate) fn stream_not_there(reach: Reach<'_>, stream: &StreamName) -> ReadErr
             format!("the stream '{stream}' is not granted"),
         )
     };
-    ReadError::new(code, message)
+    let error = ReadError::new(code, message)
         .with_param("stream")
-        .with_hint("schema lists the streams that may be read")
+        .with_hint("schema lists the streams that may be read");
+    if reach.is_owner() {
+        return error;
+    }
+    error.with_beyond(Beyond::stream(stream.as_str(), None))
 }
 
 /// A connection outside the grant, or one that does not exist.

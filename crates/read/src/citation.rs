@@ -136,7 +136,9 @@ fn find(session: &Session, query: &VerifyQuery) -> Result<Option<Found>> {
             continue;
         };
         let fields: Vec<&str> = match &query.field {
-            Some(field) if row.is_owner() || row.sees_field(field.as_str()) => vec![field.as_str()],
+            Some(field) if row.is_owner() || row.sees_member(field.as_str()) => {
+                vec![field.as_str()]
+            }
             Some(_) => Vec::new(),
             None => row.fields().map(|field| field.name.as_str()).collect(),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use contract::error::ReadError;
 use contract::handle::RecordHandle;
 use contract::id::GrantId;
 use contract::key::RecordKey;
@@ -19,12 +20,20 @@ pub trait Disclosures: Send + Sync {
     ///
     /// Why it cannot be noted.
     fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted>;
+
+    /// Whether the size of an answer under these grants is to be noted.
+    fn counts_bytes(&self, _grants: &BTreeSet<GrantId>) -> bool {
+        false
+    }
 }
 
+/// Why an answer is not given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotNoted {
-    /// In words that clients may see.
-    pub cause: String,
+pub enum NotNoted {
+    /// It cannot be logged, in words that clients may see.
+    Unlogged(String),
+    /// It may not be shown.
+    Refused(Box<ReadError>),
 }
 
 /// What an answer shows, collected while it is made.

@@ -71,11 +71,12 @@ fn not_followed(row: &Row, name: &str) -> ReadError {
             format!("the relation '{name}' of stream '{stream}' is not granted"),
         )
     };
-    ReadError::new(code, message)
+    let error = ReadError::new(code, message)
         .with_param("expand")
         .with_hint(format!(
             "schema with stream={stream} lists what can be expanded"
-        ))
+        ));
+    row.beyond(error, |beyond| beyond.relation = Some(name.to_owned()))
 }
 
 fn limit_of(relation: &Relation, requested: Option<u32>) -> Result<usize, ReadError> {

@@ -42,8 +42,16 @@ impl Shape {
         match projection {
             Projection::All => Ok(Self::Visible),
             Projection::Fields(names) => {
-                for name in names {
-                    row.shown_field(name.as_str(), "fields")?;
+                let refused = names
+                    .iter()
+                    .find_map(|name| row.shown_field(name.as_str(), "fields").err());
+                if let Some(refused) = refused {
+                    // One consent is enough for all that the call needs.
+                    let beyond = names
+                        .iter()
+                        .filter(|name| row.shown_field(name.as_str(), "fields").is_err());
+                    let beyond: Vec<String> = beyond.map(ToString::to_string).collect();
+                    return Err(row.beyond(refused, |named| named.fields = Some(beyond)));
                 }
                 Ok(Self::Listed(names.clone()))
             }

@@ -18,6 +18,7 @@ use contract::seal::{Binding, SealingKey};
 use contract::search::{SearchHit, SearchQuery};
 use contract::time::Clock;
 use contract::upstream::PageBytes;
+use serde::Serialize;
 use store::Store;
 use store::grants::Disclosure;
 use store::records::ByteBudget;
@@ -27,7 +28,7 @@ use crate::cursor::Tokens;
 use crate::disclosure::{Disclosures, NotNoted, Shown};
 use crate::enforce::{Reach, Row};
 use crate::failure::Result;
-use crate::measure::page_budget;
+use crate::measure::{page_budget, written_bytes};
 use crate::related::{RelatedRule, RelatedRules};
 use crate::work::run_while_awaited;
 use crate::{
@@ -94,10 +95,26 @@ impl GrantReader {
     ) -> Result<T, ReadError>
     where
         Q: Send + 'static,
+        T: Serialize + Send + 'static,
+    {
+        let bytes = |answer: &T| u64::try_from(written_bytes(answer)).unwrap_or(u64::MAX);
+        self.answer_of_size(operation, query, step, bytes).await
+    }
+
+    /// The same for an answer of any kind, whose size is told.
+    async fn answer_of_size<Q, T>(
+        &self,
+        operation: &'static str,
+        query: Q,
+        step: fn(&Session, &Q) -> Answer<T>,
+        bytes: fn(&T) -> u64,
+    ) -> Result<T, ReadError>
+    where
+        Q: Send + 'static,
         T: Send + 'static,
     {
         let session = Arc::clone(&self.0);
-        let work = move || session.run(operation, &query, step);
+        let work = move || session.run(operation, &query, step, bytes);
         match run_while_awaited(work).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -114,10 +131,11 @@ impl Session {
         operation: &'static str,
         query: &Q,
         step: fn(&Session, &Q) -> Answer<T>,
+        bytes: fn(&T) -> u64,
     ) -> Result<T, ReadError> {
         match self.take(query, step) {
             Ok((answer, shown)) => {
-                self.note(operation, shown)?;
+                self.note(operation, shown, || bytes(&answer))?;
                 Ok(answer)
             }
             Err(failure) => {
@@ -157,9 +175,15 @@ impl Session {
         self.related.of(row)
     }
 
-    fn note(&self, operation: &'static str, shown: Shown) -> Result<(), ReadError> {
+    fn note(
+        &self,
+        operation: &'static str,
+        shown: Shown,
+        bytes: impl FnOnce() -> u64,
+    ) -> Result<(), ReadError> {
         let client = self.reach().client();
         if let (Some(disclosures), Some(client)) = (&self.settings.disclosures, client) {
+            let bytes = disclosures.counts_bytes(&shown.grants).then(bytes);
             let noted = disclosures.note(Disclosure {
                 at: self.settings.clock.now(),
                 grant_ids: shown.grants.into_iter().collect(),
@@ -167,8 +191,12 @@ impl Session {
                 operation: operation.to_owned(),
                 records: shown.records,
                 fields: shown.fields.into_iter().collect(),
+                bytes,
             });
-            return noted.map_err(|not_noted| unlogged(operation, &not_noted));
+            return noted.map_err(|not_noted| match not_noted {
+                NotNoted::Unlogged(cause) => unlogged(operation, &cause),
+                NotNoted::Refused(refusal) => *refusal,
+            });
         }
         Ok(())
     }
@@ -214,7 +242,7 @@ impl Session {
     }
 }
 
-fn unlogged(operation: &'static str, NotNoted { cause }: &NotNoted) -> ReadError {
+fn unlogged(operation: &'static str, cause: &str) -> ReadError {
     tracing::error!(
         operation,
         cause,
@@ -280,6 +308,7 @@ impl ReadContract for GrantReader {
     }
 
     async fn blob(&self, query: BlobQuery) -> Result<Blob, ReadError> {
-        self.answer("blob", query, blob::blob).await
+        self.answer_of_size("blob", query, blob::blob, |blob| blob.size_bytes)
+            .await
     }
 }

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Authority;
 use contract::upstream::PageBytes;
+use grants::step_up::OnceAllowed;
 use grants::{Surface, TokenKind};
 use read::GrantReader;
 
@@ -57,6 +58,23 @@ impl Caller {
 
     pub(crate) fn is_owner(&self) -> bool {
         self.kind == TokenKind::Owner
+    }
+
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Whether a client asks, which may ask for more. What the owner previews leads to no asking.
+    pub(crate) fn is_client(&self) -> bool {
+        !self.is_owner() && !self.is_preview
+    }
+
+    /// Reads under more, for this call.
+    pub(crate) fn widened(mut self, by: &OnceAllowed) -> Self {
+        if let Authority::Granted(granted) = &mut self.authority {
+            by.widen(granted);
+        }
+        self
     }
 
     /// The key of the admission queue: the client, or the owner.

@@ -5,6 +5,7 @@
 
 mod activity;
 mod address;
+mod asks;
 mod assets;
 mod body_text;
 mod browse;
@@ -115,6 +116,10 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/grants/new/review", "reviewNewGrant", new_grant::review),
     page!(Post "/grants/new/issue", "makeGrant", new_grant::make),
     page!(Get "/grants/{id}", "pageGrant", grant::show),
+    page!(Post "/grants/{id}/budget", "changeBudget", grant::change_budget),
+    page!(Post "/grants/{id}/asking", "changeAsking", asks::change),
+    page!(Get "/asks/{id}", "pageAsk", asks::show),
+    page!(Post "/asks/{id}", "decideAsk", asks::decide),
     page!(Get "/grants/{id}/activity", "pageActivity", activity::show),
     page!(Get "/grants/{id}/end", "pageEndGrant", grant::ask_to_end),
     page!(Post "/grants/{id}/revoke", "revokeGrant", grant::revoke),

@@ -23,6 +23,7 @@ use self::registration_limit::Reservation;
 
 use crate::console::{self, see_other};
 use crate::form::{self, Form};
+use crate::notify::Event;
 use crate::owner::blocking;
 use crate::problem::{self, Problem};
 use crate::service::Service;
@@ -42,6 +43,10 @@ pub(crate) async fn register(mut context: RequestContext) -> HandlerResult {
     });
     let registered = registered.await?;
     admitted.reservation.commit();
+    context.service.notices.tell(&Event::NewClient {
+        client_id: registered.client_id.clone(),
+        client_name: registered.client_name.clone(),
+    });
     let mut answer = json!(registered);
     let uri = client_uri(&context.service, registered.client_id.as_str());
     answer["registration_client_uri"] = uri.into();

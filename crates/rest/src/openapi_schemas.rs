@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 const SCHEMAS: &str = "
 Error: error:ErrorBody
-ErrorBody: type code message request_id | param next retry_with available_connections:[AvailableConnection] available_connection_count:int resource_metadata next_step errors:[{}]
+ErrorBody: type code message request_id | param next retry_with available_connections:[AvailableConnection] available_connection_count:int resource_metadata next_step errors:[{}] needs_broader_grant:BroaderGrant
+BroaderGrant: stream | connection_id fields:[string] relation url
 AvailableConnection: connection_id | connector_key display_name grant_id
 OAuthError: error error_description request_id
 Links: self | next:string?

@@ -4,6 +4,8 @@
 //! The commands of `pdpp` use them. The rules are in the crates below; a route parses the request and words the errors
 //! for the owner, including those of the store.
 
+mod asks;
+mod budgets;
 mod export;
 pub(crate) mod grants;
 mod import;
@@ -143,12 +145,18 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
         &[Param::one("name", "The name of the template.")],
         templates::remove
     ),
+    route!(Get "/owner/asks", "ownerAsks", &[], asks::list),
+    route!(Post "/owner/asks", "ownerDecideAsk", &[], asks::decide),
+    route!(Post "/owner/asking", "ownerAsking", &[], asks::change),
+    route!(Post "/owner/budget", "ownerBudget", &[], budgets::change),
+    route!(Post "/owner/pause", "ownerPause", &[], budgets::pause),
     route!(Get "/owner/tokens", "ownerTokens", &[], grants::tokens),
     route!(Post "/owner/tokens", "ownerToken", &[], grants::token),
     route!(Post "/owner/password", "ownerPassword", &[], sign_in::password),
     route!(Post "/owner/sign-in", "ownerSignIn", &[], sign_in::link),
     route!(Get "/owner/server", "ownerServer", &[], sign_in::server),
     route!(Get "/owner/disclosures/check", "ownerVerify", &[], grants::verify),
+    route!(Get "/owner/receipts", "ownerReceipts", &[ID], grants::receipts),
 ];
 
 /// Runs blocking work on its own thread.

@@ -31,8 +31,11 @@ use crate::params::Params;
 use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
+use crate::step_up;
 use crate::table::{Endpoint, Handler, HandlerFuture, HandlerResult, RequestContext, Verb};
 
+/// The most that one call may need of what is allowed once.
+const MOST_ALLOWED_ONCE: usize = 4;
 /// Smaller responses are not compressed.
 const COMPRESSED_FROM: u64 = 1024;
 
@@ -172,7 +175,21 @@ impl Route {
             headers: parts.headers,
             body,
         };
-        let running = self.start(caller, context)?;
+        let is_read = matches!(self.endpoint.handler, Handler::Reader(_));
+        let client = caller.clone().filter(|one| is_read && one.is_client());
+        let Some(client) = client else {
+            return self.finish(self.start(caller, context)?).await;
+        };
+        let again = context.without_body();
+        match self.finish(self.start(caller, context)?).await {
+            Err(problem) if problem.error.beyond.is_some() => {
+                self.step_up(problem, client, again).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn finish(&self, running: HandlerFuture) -> HandlerResult {
         // The owner may wait, and can stop the request.
         if self.auth_mode == AuthMode::OwnerSocket {
             return running.await;
@@ -180,6 +197,34 @@ impl Route {
         let limit = self.service.limits.time_for(self.endpoint.verb);
         let answered = tokio::time::timeout(limit, running);
         answered.await.unwrap_or_else(|_| Err(too_slow()))
+    }
+
+    /// A client has asked beyond its grant: what the owner allowed once is used, else the refusal says where to ask.
+    async fn step_up(
+        &self,
+        mut problem: Problem,
+        mut caller: Caller,
+        context: RequestContext,
+    ) -> HandlerResult {
+        let mut used = Vec::new();
+        while let Some(beyond) = &problem.error.beyond
+            && used.len() < MOST_ALLOWED_ONCE
+        {
+            let Some(once) = step_up::allowed_once(&self.service, &caller, beyond).await? else {
+                break;
+            };
+            caller = caller.widened(&once);
+            used.push(once);
+            let running = self.start(Some(caller.clone()), context.without_body())?;
+            match self.finish(running).await {
+                Err(next) if next.error.beyond.is_some() => problem = next,
+                answered => {
+                    let is_ours = step_up::consume(&self.service, used).await?;
+                    return if is_ours { answered } else { Err(problem) };
+                }
+            }
+        }
+        Err(step_up::with_address(&self.service, &caller, problem).await)
     }
 
     fn check_first(&self, headers: &HeaderMap) -> Result<(), Problem> {

@@ -1,5 +1,6 @@
 //! The dependencies of all routes: store, sealing key, clock, public URL, disclosure log, limits.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +9,11 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use contract::error::{ErrorCode, ReadError};
+use contract::id::GrantId;
 use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
+use grants::budget::Meter;
 use grants::oauth::Issuer;
 use grants::sign_in::{Console, Throttle};
 use read::{Disclosures, NotNoted, ReaderSettings};
@@ -22,6 +25,7 @@ use crate::agent_setup::AgentSetup;
 use crate::auth::Caller;
 use crate::console::{ImportJobs, PasswordQueue, Readings};
 use crate::metrics::Metrics;
+use crate::notify::{Event, Notices, Notify};
 use crate::oauth::{ClientDocuments, RegistrationLimit};
 use crate::owner::maintenance::BackupOutcomes;
 use crate::problem::Problem;
@@ -60,6 +64,7 @@ pub struct Service {
     pub(crate) setup: Option<Arc<dyn AgentSetup>>,
     /// What clients were shown lately.
     pub(crate) readings: Arc<Readings>,
+    pub(crate) notices: Notices,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,13 +139,20 @@ impl Service {
         disclosures: Arc<DisclosureLog>,
     ) -> Self {
         let public_url = public_url.trim_end_matches('/');
+        let notices = Notices::default();
+        let sink = DisclosureSink {
+            notices: notices.clone(),
+            log: Arc::clone(&disclosures),
+            meter: Meter::new(Arc::clone(&store)),
+            clock: Arc::clone(&clock),
+        };
         Self {
             store,
             reader_settings: ReaderSettings {
                 sealing_key,
                 public_url: Some(public_url.to_owned()),
                 clock,
-                disclosures: Some(Arc::new(DisclosureSink(Arc::clone(&disclosures)))),
+                disclosures: Some(Arc::new(sink)),
                 max_bytes: None,
             },
             disclosures,
@@ -161,6 +173,7 @@ impl Service {
             imports: Arc::default(),
             readings: Arc::default(),
             setup: None,
+            notices,
         }
     }
 
@@ -208,6 +221,15 @@ impl Service {
     #[must_use]
     pub fn with_setup(mut self, setup: Arc<dyn AgentSetup>) -> Self {
         self.setup = Some(setup);
+        self
+    }
+
+    /// Tells the owner of a new client, an approval and a pause.
+    #[must_use]
+    pub fn with_notify(self, notify: Option<Notify>) -> Self {
+        if let Some(notify) = notify {
+            self.notices.send_to(notify);
+        }
         self
     }
 
@@ -274,14 +296,26 @@ fn too_busy() -> Problem {
     .with_header(RETRY_AFTER, "1")
 }
 
-/// Forwards disclosures of readers to the log.
-struct DisclosureSink(Arc<DisclosureLog>);
+/// Forwards disclosures of readers to the log, as far as budgets allow them.
+struct DisclosureSink {
+    log: Arc<DisclosureLog>,
+    meter: Meter,
+    notices: Notices,
+    clock: Arc<dyn Clock>,
+}
 
 impl Disclosures for DisclosureSink {
     fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted> {
-        let noted = self.0.note(disclosure);
-        noted.map_err(|error| NotNoted {
-            cause: error.in_public,
-        })
+        let taken = self.meter.take(&disclosure);
+        let paused = taken.map_err(|refusal| NotNoted::Refused(Box::new(refusal)))?;
+        for grant_id in paused {
+            self.notices.tell(&Event::Paused { grant_id });
+        }
+        let noted = self.log.note(disclosure);
+        noted.map_err(|error| NotNoted::Unlogged(error.in_public))
+    }
+
+    fn counts_bytes(&self, grants: &BTreeSet<GrantId>) -> bool {
+        self.meter.counts_bytes(grants, self.clock.now())
     }
 }

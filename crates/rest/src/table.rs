@@ -79,6 +79,19 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
+    /// The same request once more, for one that has no body.
+    pub(crate) fn without_body(&self) -> Self {
+        Self {
+            service: Arc::clone(&self.service),
+            target: self.target.clone(),
+            path: self.path.clone(),
+            params: self.params.clone(),
+            headers: self.headers.clone(),
+            address: self.address,
+            body: Body::empty(),
+        }
+    }
+
     pub(crate) fn part(&self, at: usize) -> &str {
         self.path.get(at).map_or("", String::as_str)
     }

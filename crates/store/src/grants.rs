@@ -140,6 +140,9 @@ pub struct Disclosure {
     pub operation: String,
     pub records: Vec<String>,
     pub fields: Vec<String>,
+    /// The size of the answer, where a budget counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,16 @@ pub enum EntryKind {
     Visit,
     /// A selection that the owner keeps under a name.
     Template,
+    /// What a client asked for beyond its grant.
+    Ask,
+    /// What the owner allowed beside a grant.
+    Extension,
+    /// A grant whose client may not ask for more.
+    AskingOff,
+    /// How much may be read under a grant in a day.
+    Budget,
+    /// A grant under which nothing can be read until its owner has looked.
+    Pause,
 }
 
 impl EntryKind {
@@ -57,6 +67,11 @@ impl EntryKind {
             Self::Backup => "backup",
             Self::Visit => "visit",
             Self::Template => "template",
+            Self::Ask => "ask",
+            Self::Extension => "extension",
+            Self::AskingOff => "asking_off",
+            Self::Budget => "budget",
+            Self::Pause => "pause",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `pdpp grant`: one grant or package, from its issue to its end.
 
+mod asks;
+mod budget;
 mod create;
 mod revoke;
 mod show;
@@ -30,6 +32,13 @@ enum Task {
     Show(show::Options),
     Revoke(revoke::Options),
     Template(template::Options),
+    Asks(asks::ListOptions),
+    Allow(asks::AllowOptions),
+    Deny(asks::DenyOptions),
+    Asking(asks::AskingOptions),
+    Budget(budget::Options),
+    Pause(budget::PauseOptions),
+    Resume(budget::ResumeOptions),
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
@@ -38,6 +47,13 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         Task::Show(options) => show::run(&options, context),
         Task::Revoke(options) => revoke::run(&options, context),
         Task::Template(options) => template::run(&options, context),
+        Task::Asks(options) => asks::list(&options, context),
+        Task::Allow(options) => asks::allow(&options, context),
+        Task::Deny(options) => asks::deny(&options, context),
+        Task::Asking(options) => asks::asking(&options, context),
+        Task::Budget(options) => budget::run(&options, context),
+        Task::Pause(options) => budget::pause(&options, context),
+        Task::Resume(options) => budget::resume(&options, context),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `pdpp grants`: everything that was granted, and the disclosure log checked.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use grants::{Overview, OwnerTokenOverview, State, Wording};
 use indicatif::HumanCount;
@@ -25,16 +27,69 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Check that the disclosure log is what was written, entry by entry
-    #[command(after_help = "Example: pdpp grants verify")]
-    Verify,
+    /// Check that the disclosure log is what was written, entry by entry, or a file of receipts
+    #[command(after_help = "Example: pdpp grants verify --receipts receipts.jsonl")]
+    Verify {
+        /// A file that `pdpp grants receipts` wrote; neither server nor data are needed
+        #[arg(long, value_name = "FILE")]
+        receipts: Option<PathBuf>,
+        /// The public key the receipts must be signed with
+        #[arg(
+            long,
+            value_name = "KEY",
+            requires = "receipts",
+            allow_hyphen_values = true
+        )]
+        key: Option<String>,
+    },
+    /// Print what was disclosed as signed statements, one JSON line each
+    #[command(after_help = "Example: pdpp grants receipts > receipts.jsonl")]
+    Receipts {
+        /// Only under this grant
+        #[arg(long, value_name = "ID")]
+        grant: Option<String>,
+    },
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
-    match options.task {
+    match &options.task {
         None => list(context),
-        Some(Task::Verify) => verify(context),
+        Some(Task::Verify { receipts: None, .. }) => verify(context),
+        Some(Task::Verify {
+            receipts: Some(file),
+            key,
+        }) => verify_receipts(file, key.as_deref(), context),
+        Some(Task::Receipts { grant }) => receipts(grant.as_deref(), context),
     }
+}
+
+fn receipts(grant: Option<&str>, context: &Context) -> CommandResult {
+    let owner = context.owner("pdpp grants receipts")?;
+    let mut path = RequestPath::new("/owner/receipts");
+    if let Some(grant) = grant {
+        path = path.param("id", grant);
+    }
+    let lines: Vec<String> = owner.get(&path)?;
+    lines
+        .iter()
+        .try_for_each(|line| context.output.raw_line(line))
+}
+
+fn verify_receipts(file: &Path, key: Option<&str>, context: &Context) -> CommandResult {
+    let output = context.output;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let checked = grants::receipts::verify_receipts(&text, key)
+        .map_err(|error| Failure::new(format!("the receipts do not hold: {error}")))?;
+    if output.is_json() {
+        return output.json(&checked);
+    }
+    output.data(&format!(
+        "The receipts hold. Disclosures, each as it was signed: {}. Written {}, signed with the key {}.",
+        HumanCount(checked.disclosures),
+        moment::to_local_seconds(&checked.issued_at),
+        visible(&checked.key)
+    ))
 }
 
 fn list(context: &Context) -> CommandResult {

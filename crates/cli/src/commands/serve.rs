@@ -104,6 +104,10 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
     let log = Arc::new(or_cannot_start(DisclosureLog::start(Arc::clone(&store)))?);
     let _updater = or_cannot_start(IndexUpdater::start(&store))?;
+    let notify = settings
+        .notify_command
+        .map(rest::notify_by_command)
+        .transpose();
     let service = Service::new(
         Arc::clone(&store),
         key,
@@ -114,6 +118,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     .with_console(console.clone())
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
+    .with_notify(or_cannot_start(notify)?)
     .with_uploads(&context.settings.data_dir.join("uploads"))
     .with_setup(Arc::new(ServedSetup::new(public_url, context)))
     .with_limits(limits(settings.calls_per_minute))

@@ -90,6 +90,7 @@ pub fn disclose(home: &Home, grant: &str, calls: &[Call<'_>]) {
     let entries: Vec<Disclosure> = calls
         .iter()
         .map(|(operation, records, fields)| Disclosure {
+            bytes: None,
             at: Instant::parse("2026-01-02T03:04:05Z").unwrap(),
             grant_ids: vec![GrantId::parse(grant).unwrap()],
             client_id: ClientId::parse("agent").unwrap(),

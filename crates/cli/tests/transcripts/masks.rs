@@ -92,6 +92,15 @@ impl Masks {
             let length = text.find(char::is_whitespace).unwrap_or(text.len());
             return Some((length, self.named(&text[..length], "CITE")));
         }
+        if before.ends_with("\":\"")
+            && before
+                .rsplit(['{', ','])
+                .take(2)
+                .any(|part| part.contains("\"cite\":"))
+        {
+            let length = text.find('"').unwrap_or(text.len());
+            return Some((length, self.named(&text[..length], "CITE")));
+        }
         present(text)
             .map(|length| (length, "TIME".to_owned()))
             .or_else(|| size(text).map(|length| (length, "SIZE".to_owned())))

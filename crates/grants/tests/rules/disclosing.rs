@@ -17,6 +17,7 @@ fn log(world: &World) -> DisclosureLog {
 
 fn call(world: &World, grant: &GrantId, number: usize) -> Disclosure {
     Disclosure {
+        bytes: None,
         at: world.now(),
         grant_ids: vec![grant.clone()],
         client_id: ClientId::parse("agent").unwrap(),

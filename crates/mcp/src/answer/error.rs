@@ -45,6 +45,11 @@ impl ErrorObject {
         self.0.get(name)?.as_str()
     }
 
+    /// Where the owner can allow what was asked for beyond the grant.
+    pub(crate) fn broader_grant_url(&self) -> Option<&str> {
+        self.0.get("needs_broader_grant")?.get("url")?.as_str()
+    }
+
     /// Names the next call, unless one is named already.
     pub(crate) fn advise(&mut self, next: String) {
         self.0.entry("next").or_insert(Value::String(next));
@@ -149,6 +154,7 @@ fn bound(error: &mut Map<String, Value>) {
         "retry_with",
         "next",
         "request_id",
+        "needs_broader_grant",
         "available_connections",
         "available_connection_count",
         "available_connections_truncated",

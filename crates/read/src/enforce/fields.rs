@@ -6,6 +6,7 @@ use contract::grant::Redaction;
 use contract::id::FieldName;
 use contract::page::FieldRoles;
 use contract::record::time_fields;
+use contract::step_up::Beyond;
 use store::search::Conversation;
 
 use super::Row;
@@ -59,7 +60,19 @@ impl Row {
         }
         let message =
             format!("field '{name}' is granted in part, so it can be shown and not asked about");
-        Err(ReadError::new(ErrorCode::FieldNotGranted, message).with_param(param))
+        let error = ReadError::new(ErrorCode::FieldNotGranted, message).with_param(param);
+        Err(self.beyond(error, |beyond| beyond.fields = Some(vec![name.to_owned()])))
+    }
+
+    /// Says for a client what it named beyond the row.
+    pub(crate) fn beyond(&self, error: ReadError, named: impl FnOnce(&mut Beyond)) -> ReadError {
+        if self.is_owner() {
+            return error;
+        }
+        let connection = self.connection().id.as_str();
+        let mut beyond = Beyond::stream(self.stream().name.as_str(), Some(connection));
+        named(&mut beyond);
+        error.with_beyond(beyond)
     }
 
     /// A field the caller named in `param` to be shown it, whole or in part.
@@ -80,9 +93,10 @@ impl Row {
         };
         let stream = &self.stream().name;
         let message = format!("field '{name}' of stream '{stream}' {problem}");
-        Err(ReadError::new(code, message)
+        let error = ReadError::new(code, message)
             .with_param(param)
-            .with_hint(format!("schema with stream={stream} lists the fields")))
+            .with_hint(format!("schema with stream={stream} lists the fields"));
+        Err(self.beyond(error, |beyond| beyond.fields = Some(vec![name.to_owned()])))
     }
 
     /// The field that orders records, where it may be seen.

@@ -265,6 +265,7 @@ mod tests {
         let call = |sequence: u64, records: &[&str], fields: &[&str]| LoggedDisclosure {
             sequence,
             disclosure: Disclosure {
+                bytes: None,
                 at: Instant(0),
                 grant_ids: Vec::new(),
                 client_id: ClientId::parse("app").unwrap(),

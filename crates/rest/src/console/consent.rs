@@ -20,6 +20,7 @@ use super::review::{self, Purpose, Requester, StreamPreview};
 use super::templates::{self, TemplateRow};
 use super::{allow_form_target, html, see_other, session, value_choice};
 use crate::form::Form;
+use crate::notify::Event;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -155,7 +156,9 @@ pub(super) async fn approve(mut context: RequestContext) -> HandlerResult {
     let answer = blocking(context.service, move |service| {
         let by = Decider::Session(&decider);
         let answer = service.issuer().approve(&request, &digest, by);
-        answer.map_err(|error| decision_problem(&error))
+        let answer = answer.map_err(|error| decision_problem(&error))?;
+        service.notices.tell(&Event::Approved);
+        Ok(answer)
     });
     decision_response(&answer.await?, &session, true)
 }

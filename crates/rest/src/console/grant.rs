@@ -7,7 +7,9 @@ use axum::http::StatusCode;
 use contract::error::ErrorCode;
 use contract::grant::Grant;
 use contract::handle::RecordHandle;
-use grants::{DisclosedCall, Overview, ShowError, State, TOKENS_ENDED, Wording};
+use grants::budget::{self, Budget};
+use grants::step_up::Extension;
+use grants::{BudgetState, DisclosedCall, Overview, ShowError, State, TOKENS_ENDED, Wording};
 use store::grants::RevocationReason;
 
 use super::address::Address;
@@ -35,6 +37,13 @@ struct GrantPage {
     frame: Frame,
     grant: GrantRow,
     parts: Vec<Part>,
+    /// What was allowed beside it, in words.
+    extensions: Vec<String>,
+    may_ask: bool,
+    /// The budgets in words, with what is used.
+    budgets: Vec<String>,
+    /// Why it is paused; empty where it is not.
+    paused: String,
     calls: Vec<CallRow>,
 }
 
@@ -244,6 +253,14 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             frame: Frame::new(&session, Section::Grants),
             grant: GrantRow::from_overview(&shown.overview),
             parts,
+            extensions: shown.extensions.iter().map(extension).collect(),
+            may_ask: shown.may_ask,
+            budgets: shown.budgets.iter().map(budget_line).collect(),
+            paused: shown
+                .paused
+                .as_ref()
+                .map(|pause| label(&pause.reason))
+                .unwrap_or_default(),
             calls: shown
                 .disclosures
                 .iter()
@@ -251,6 +268,54 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
                 .collect(),
         },
     )
+}
+
+fn budget_line(state: &BudgetState) -> String {
+    let (words, used) = (state.budget.words().join(", "), &state.used);
+    let (records, different) = (used.records, used.distinct_records);
+    format!("{words}; today {records} records, {different} of them different")
+}
+
+/// `POST /grants/{id}/budget`: sets how much may be read in a day, pauses, or goes on.
+pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult {
+    let form = match session::sent_form(&mut context, "/sign-in").await? {
+        Ok((_, form)) => form,
+        Err(sign_in) => return Ok(sign_in),
+    };
+    let id = context.part(0).to_owned();
+    let back = format!("/grants/{id}");
+    blocking(Arc::clone(&context.service), move |service| {
+        let (store, now) = (&*service.store, service.now());
+        let shown = grants::show(store, &id, now, 0).map_err(|error| problem(&error))?;
+        let number = |name: &str| {
+            form.value(name)
+                .trim()
+                .parse()
+                .ok()
+                .filter(|most| *most > 0)
+        };
+        let wanted = Budget {
+            records: number("records"),
+            distinct_records: number("distinct_records"),
+            bytes: number("bytes"),
+            pauses_when_unusual: form.value("unusual") == "on",
+        };
+        for grant in &shown.overview.grant_ids {
+            let changed = match form.value("change") {
+                "pause" => budget::pause(store, grant, "you paused it", now),
+                "resume" => budget::resume(store, grant, now),
+                _ => budget::set_budget(store, grant, wanted, now),
+            };
+            changed.map_err(|error| Problem::internal("a budget could not be set", &error))?;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(see_other(&back))
+}
+
+fn extension(extension: &Extension) -> String {
+    visible(&extension.words())
 }
 
 /// The grants of a package, each with its state; or the one grant.

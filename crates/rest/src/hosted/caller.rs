@@ -59,6 +59,8 @@ pub(super) async fn authenticate(
         Err(TokenError::Store(cause)) => {
             return Err(Problem::internal("a token could not be looked up", &cause));
         }
+        // A new authorization would not help.
+        Err(error @ TokenError::GrantPaused) => return Err(error.to_read_error().into()),
         Err(error) => {
             // A token of an ended grant is answered as invalid, so that the host authorizes again.
             let code = match error.code() {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::error::ErrorCode;
 use contract::grant::AccessMode;
+use contract::id::GrantId;
 use contract::time::Instant;
 use grants::{IssueError, Recipient, Selection, ShowError};
 
@@ -107,6 +108,24 @@ pub(super) async fn verify(context: RequestContext) -> HandlerResult {
                 reason: broken.reason,
             }),
         })
+    })
+    .await
+}
+
+pub(super) async fn receipts(context: RequestContext) -> HandlerResult {
+    let id = context.params.text("id").map(str::to_owned);
+    answer(context.service, move |service| {
+        flush_disclosures(service);
+        let unknown = || invalid_request("receipts are for one grant, or for all");
+        let grant = id.map(|id| GrantId::parse(&id).map_err(|_| unknown()));
+        let (key, now) = (&service.reader_settings.sealing_key, service.now());
+        let grant = grant.transpose()?;
+        Ok(grants::receipts::receipts(
+            &*service.store,
+            key,
+            grant.as_ref(),
+            now,
+        )?)
     })
     .await
 }

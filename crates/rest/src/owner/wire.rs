@@ -347,3 +347,35 @@ pub struct ServerAddress {
 pub struct SignInLink {
     pub link: String,
 }
+
+/// What the owner decides about an ask: for how long what was shown is allowed, or not at all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AskDecision {
+    pub id: String,
+    /// Of the proposal that was shown.
+    pub digest: Option<String>,
+    /// `None` says no.
+    pub allowance: Option<grants::step_up::Allowance>,
+}
+
+/// Whether the client of a grant may ask for more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AskingChange {
+    /// A grant or a package.
+    pub id: String,
+    pub may_ask: bool,
+}
+
+/// How much may be read under each grant of a grant or package in a day.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BudgetChange {
+    pub id: String,
+    pub budget: grants::budget::Budget,
+}
+
+/// Whether a grant or package can be used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PauseChange {
+    pub id: String,
+    pub is_paused: bool,
+}

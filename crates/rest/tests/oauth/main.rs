@@ -6,6 +6,8 @@
 )]
 
 mod apart;
+mod asking;
+mod budgets;
 mod consent;
 mod device;
 mod fixture;

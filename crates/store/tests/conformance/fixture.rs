@@ -370,6 +370,7 @@ pub(crate) fn grant_id(id: &str) -> GrantId {
 
 pub(crate) fn disclosure(number: i64, grants: &[&str]) -> Disclosure {
     Disclosure {
+        bytes: None,
         at: Instant(noon().0 + number),
         grant_ids: grants.iter().map(|id| grant_id(id)).collect(),
         client_id: ClientId::parse("agent").unwrap(),

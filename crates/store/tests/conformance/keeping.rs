@@ -15,6 +15,7 @@ const HOUR: i64 = 3_600_000_000;
 fn log(store: &EmbeddedStore, calls: i64) {
     let noon = instant("2026-06-01T12:00:00Z");
     let call = |ago: i64| Disclosure {
+        bytes: None,
         at: Instant(noon.0 - ago * HOUR),
         grant_ids: vec![GrantId::parse("grt_1").unwrap()],
         client_id: ClientId::parse("agent").unwrap(),

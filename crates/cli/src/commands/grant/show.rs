@@ -44,6 +44,27 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     }
     head(&shown.overview, output)?;
     terms(&shown, &owner, output)?;
+    for extension in &shown.extensions {
+        output.data(&format!(
+            "Allowed beside it: {}",
+            visible(&extension.words())
+        ))?;
+    }
+    for state in &shown.budgets {
+        let used = &state.used;
+        output.data(&format!(
+            "Budget: {}; today {} records, {} different",
+            state.budget.words().join(", "),
+            used.records,
+            used.distinct_records
+        ))?;
+    }
+    if let Some(pause) = &shown.paused {
+        output.data(&format!("Paused: {}", visible(&pause.reason)))?;
+    }
+    if !shown.may_ask {
+        output.data("It may not ask for more.")?;
+    }
     output.data(if shown.disclosures.is_empty() && !more {
         "Calls: none"
     } else {

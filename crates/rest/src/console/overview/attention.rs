@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use contract::time::Instant;
-use grants::Overview;
+use grants::budget;
 use grants::sign_in::has_password;
+use grants::{BudgetState, Overview, ShowError, step_up};
 use store::search::IndexStatus;
 
 use super::readings::Unusual;
-use crate::console::format::{format_count, format_number};
+use crate::console::format::{format_count, format_number, label};
 use crate::console::moment::Moment;
 use crate::console::viewer::client;
 use crate::history;
@@ -54,6 +55,17 @@ pub(super) fn attention(
     let mut attention: Vec<Attention> = indexing.into_iter().collect();
     let unusual = service.readings.unusual(now).into_iter();
     attention.extend(unusual.map(|one| read_much(&one, &name(&one.client))));
+    let asks = step_up::open_asks(store, now).map_err(|error| failed(&error))?;
+    attention.extend(asks.iter().map(|ask| {
+        let text = format!(
+            "{} asks for more than its grant gives.",
+            name(ask.client_id.as_str())
+        );
+        Attention::new(text, &format!("/asks/{}", ask.id), "Look and decide")
+    }));
+    for grant in open {
+        attention.extend(limited(service, grant, now).map_err(|error| failed(&error))?);
+    }
     attention.extend(open.iter().filter_map(|one| ends_soon(one, now)));
     if !has_password(store, now).map_err(|error| failed(&error))? {
         let text = "There is no password: you can sign in only with a link that pdpp sign-in prints at the terminal.";
@@ -81,6 +93,36 @@ pub(in crate::console) fn indexing_words(status: &IndexStatus) -> Option<String>
         ),
         _ => return None,
     })
+}
+
+/// A grant that is paused, or has used up its budget.
+fn limited(
+    service: &Service,
+    grant: &Overview,
+    now: Instant,
+) -> Result<Option<Attention>, ShowError> {
+    let store = &*service.store;
+    let mut is_limited = false;
+    for id in &grant.grant_ids {
+        is_limited |= budget::budget(store, id, now)?.is_some();
+        is_limited |= budget::paused(store, id, now)?.is_some();
+    }
+    if !is_limited {
+        return Ok(None);
+    }
+    let shown = grants::show(store, &grant.id, now, 0)?;
+    let text = match &shown.paused {
+        Some(pause) => format!("{} is paused: {}.", client(grant), label(&pause.reason)),
+        None if shown.budgets.iter().any(BudgetState::is_used_up) => {
+            format!(
+                "{} has read all that its budget allows today.",
+                client(grant)
+            )
+        }
+        None => return Ok(None),
+    };
+    let address = format!("/grants/{}", grant.id);
+    Ok(Some(Attention::new(text, &address, "Look at it")))
 }
 
 fn ends_soon(grant: &Overview, now: Instant) -> Option<Attention> {

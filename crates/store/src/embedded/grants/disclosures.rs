@@ -382,6 +382,7 @@ mod tests {
 
     fn call(number: i64) -> Disclosure {
         Disclosure {
+            bytes: None,
             at: Instant(number),
             grant_ids: vec![GrantId::parse("grt_1").unwrap()],
             client_id: ClientId::parse("agent").unwrap(),

@@ -1,0 +1,450 @@
+//! Asking for more than a grant gives, in the middle of a call, and what the owner allows.
+//!
+//! A refused call may leave an *ask*: what it named beyond its grant. The owner sees that difference alone and allows it once,
+//! for ten minutes, or for as long as the grant lives. What is allowed is an *extension* of the grant, kept beside it: the
+//! grant itself stays as it was approved. Asks are few, are not repeated, and can be switched off.
+
+use std::time::Duration;
+
+use contract::declaration::{Pointing, StreamDeclaration};
+use contract::grant::{GrantedAuthority, GrantedRow};
+use contract::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, StreamName};
+use contract::seal;
+use contract::step_up::Beyond;
+use contract::time::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::catalog::Connection;
+use store::registry::{Change, EntryKind, Expect};
+use store::{Store, StoreError};
+
+use crate::documents::{Found, all, find, text};
+use crate::issue::after;
+
+/// How many different things one grant may ask for in a day.
+pub const ASKS_PER_DAY: usize = 10;
+const DAY: Duration = Duration::from_hours(24);
+const TEN_MINUTES: Duration = Duration::from_mins(10);
+/// Names that one ask may list.
+const MAX_NAMES: usize = 64;
+
+/// For how long the owner allows what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allowance {
+    /// For the next call that needs it, within ten minutes.
+    Once,
+    TenMinutes,
+    /// For as long as the grant lives.
+    Lasting,
+}
+
+impl Allowance {
+    pub const ALL: [Self; 3] = [Self::Once, Self::TenMinutes, Self::Lasting];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::TenMinutes => "ten_minutes",
+            Self::Lasting => "lasting",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskState {
+    Open,
+    Denied,
+    Allowed,
+}
+
+/// What a client asked for beyond its grant. It is forgotten after a day, and until then not asked for again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: String,
+    pub grant_id: GrantId,
+    pub client_id: ClientId,
+    pub beyond: Beyond,
+    pub asked_at: Instant,
+    pub state: AskState,
+}
+
+/// A row that an extension adds, or adds fields to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtendedRow {
+    pub connection_id: ConnectionId,
+    pub connector: ConnectorKey,
+    pub stream: StreamName,
+    pub fields: Vec<FieldName>,
+}
+
+/// What the owner allowed beside a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    pub grant_id: GrantId,
+    pub beyond: Beyond,
+    pub rows: Vec<ExtendedRow>,
+    pub allowance: Allowance,
+    pub allowed_at: Instant,
+    /// `None` for as long as the grant lives.
+    pub until: Option<Instant>,
+}
+
+/// What allowing an ask would give, as things are now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    pub ask: Ask,
+    /// Empty where nothing of that name exists.
+    pub rows: Vec<ExtendedRow>,
+    /// Of all the above; what is allowed must be what was shown.
+    pub digest: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error("nothing is asked under this id, or it was decided already")]
+    Unknown,
+    #[error("there is nothing of that name to allow")]
+    Nothing,
+    #[error("what would be allowed has changed; look at it once more")]
+    Changed,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+fn key(grant: &GrantId, beyond: &Beyond) -> String {
+    format!("{grant}.{:016x}", seal::digest([text(beyond).as_str()]))
+}
+
+/// Leaves an ask, and gives its id; `None` where the client may not ask, has asked too often, or was told no.
+pub fn ask(
+    store: &dyn Store,
+    grant: &GrantId,
+    client: &ClientId,
+    beyond: &Beyond,
+    now: Instant,
+) -> Result<Option<String>> {
+    let names = beyond.fields.as_ref().map_or(0, Vec::len);
+    if names > MAX_NAMES || !may_ask(store, grant, now)? {
+        return Ok(None);
+    }
+    let id = key(grant, beyond);
+    let asked = all::<Ask>(store, EntryKind::Ask, now)?;
+    let mut own = asked.iter().filter(|ask| ask.value.grant_id == *grant);
+    match own.clone().find(|ask| ask.key == id) {
+        Some(known) if known.value.state == AskState::Open => return Ok(Some(id)),
+        Some(known) if known.value.state == AskState::Denied => return Ok(None),
+        // What was allowed is over, so it is asked for anew.
+        Some(_) => {}
+        None if own.by_ref().count() >= ASKS_PER_DAY => return Ok(None),
+        None => {}
+    }
+    let ask = Ask {
+        id: id.clone(),
+        grant_id: grant.clone(),
+        client_id: client.clone(),
+        beyond: beyond.clone(),
+        asked_at: now,
+        state: AskState::Open,
+    };
+    let change = Change::Put {
+        kind: EntryKind::Ask,
+        key: &id,
+        document: &text(&ask),
+        expires_at: Some(after(now, DAY)),
+        expect: Expect::Anything,
+    };
+    store.apply(&[change], now)?;
+    Ok(Some(id))
+}
+
+/// What is asked for and not decided yet, the latest first.
+pub fn open_asks(store: &dyn Store, now: Instant) -> Result<Vec<Ask>> {
+    let asks = all::<Ask>(store, EntryKind::Ask, now)?.into_iter();
+    let asks = asks.map(|found| found.value);
+    let mut asks: Vec<Ask> = asks.filter(|ask| ask.state == AskState::Open).collect();
+    asks.sort_by_key(|ask| std::cmp::Reverse(ask.asked_at));
+    Ok(asks)
+}
+
+/// What allowing an ask would give.
+pub fn proposal(store: &dyn Store, id: &str, now: Instant) -> Result<Proposal, AskError> {
+    open_ask(store, id, now).map(|found| propose(store, found.value))
+}
+
+fn open_ask(store: &dyn Store, id: &str, now: Instant) -> Result<Found<Ask>, AskError> {
+    let found = find::<Ask>(store, EntryKind::Ask, id, now)?;
+    let open = found.filter(|found| found.value.state == AskState::Open);
+    open.ok_or(AskError::Unknown)
+}
+
+fn propose(store: &dyn Store, ask: Ask) -> Proposal {
+    let rows = rows(store, &ask.beyond);
+    let shown = text(&json!([ask, rows]));
+    Proposal {
+        digest: format!("{:016x}", seal::digest([shown.as_str()])),
+        ask,
+        rows,
+    }
+}
+
+/// The rows that a difference comes to, as things are now.
+fn rows(store: &dyn Store, beyond: &Beyond) -> Vec<ExtendedRow> {
+    let named = beyond.connection_id.as_deref();
+    let connections = store.connections().into_iter();
+    let connections = connections.filter(|one| named.is_none_or(|id| one.id.as_str() == id));
+    let mut rows = Vec::new();
+    for connection in connections {
+        let Some(declaration) = store.declaration(&connection.connector) else {
+            continue;
+        };
+        let Some(stream) = declaration.stream(&beyond.stream) else {
+            continue;
+        };
+        let Some(relation) = &beyond.relation else {
+            rows.extend(row(&connection, stream, beyond.fields.as_deref()));
+            continue;
+        };
+        let relationship = stream.relationship(relation);
+        let child = relationship.and_then(|one| declaration.stream(one.stream.as_str()));
+        if let (Some(relationship), Some(child)) = (relationship, child) {
+            rows.extend(row(&connection, child, None));
+            if relationship.pointing == Pointing::There {
+                let key = [relationship.foreign_key.to_string()];
+                rows.extend(row(&connection, stream, Some(&key)));
+            }
+        }
+    }
+    rows
+}
+
+/// One stream of a connection: the named fields that are declared, or all.
+fn row(
+    connection: &Connection,
+    stream: &StreamDeclaration,
+    named: Option<&[String]>,
+) -> Option<ExtendedRow> {
+    let is_named =
+        |name: &FieldName| named.is_none_or(|named| named.iter().any(|one| one == name.as_str()));
+    let fields = stream.fields.iter().map(|field| &field.name);
+    let fields: Vec<FieldName> = fields.filter(|name| is_named(name)).cloned().collect();
+    (!fields.is_empty()).then(|| ExtendedRow {
+        connection_id: connection.id.clone(),
+        connector: connection.connector.clone(),
+        stream: stream.name.clone(),
+        fields,
+    })
+}
+
+/// Allows what was shown, and nothing else.
+pub fn allow(
+    store: &dyn Store,
+    id: &str,
+    digest: &str,
+    allowance: Allowance,
+    now: Instant,
+) -> Result<Extension, AskError> {
+    let found = open_ask(store, id, now)?;
+    let (key, revision, ends) = (found.key, found.revision, found.expires_at);
+    let mut proposal = propose(store, found.value);
+    if proposal.digest != digest {
+        return Err(AskError::Changed);
+    }
+    if proposal.rows.is_empty() {
+        return Err(AskError::Nothing);
+    }
+    proposal.ask.state = AskState::Allowed;
+    let until = match allowance {
+        Allowance::Once | Allowance::TenMinutes => Some(after(now, TEN_MINUTES)),
+        Allowance::Lasting => None,
+    };
+    let extension = Extension {
+        grant_id: proposal.ask.grant_id.clone(),
+        beyond: proposal.ask.beyond.clone(),
+        rows: proposal.rows,
+        allowance,
+        allowed_at: now,
+        until,
+    };
+    let decided = Change::Put {
+        kind: EntryKind::Ask,
+        key: &key,
+        document: &text(&proposal.ask),
+        // What was allowed for a time may be asked for again when that is over.
+        expires_at: until.or(ends),
+        expect: Expect::Revision(revision),
+    };
+    let extended = Change::Put {
+        kind: EntryKind::Extension,
+        key: &key,
+        document: &text(&extension),
+        expires_at: until,
+        expect: Expect::Anything,
+    };
+    if store.apply(&[decided, extended], now)? {
+        Ok(extension)
+    } else {
+        Err(AskError::Unknown)
+    }
+}
+
+/// Says no. The same is not asked for again for a day.
+pub fn deny(store: &dyn Store, id: &str, now: Instant) -> Result<(), AskError> {
+    let mut found = open_ask(store, id, now)?;
+    found.value.state = AskState::Denied;
+    let change = Change::Put {
+        kind: EntryKind::Ask,
+        key: &found.key,
+        document: &text(&found.value),
+        expires_at: Some(after(now, DAY)),
+        expect: Expect::Revision(found.revision),
+    };
+    store.apply(&[change], now)?;
+    Ok(())
+}
+
+/// Whether the client of a grant may ask for more.
+pub fn may_ask(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<bool> {
+    let off = find::<Value>(store, EntryKind::AskingOff, grant.as_str(), now)?;
+    Ok(off.is_none())
+}
+
+/// Lets the client of a grant ask for more, or not any more.
+pub fn set_asking(store: &dyn Store, grant: &GrantId, may_ask: bool, now: Instant) -> Result<()> {
+    let (kind, key, expect) = (EntryKind::AskingOff, grant.as_str(), Expect::Anything);
+    let document = text(&json!({ "since": now }));
+    let change = if may_ask {
+        Change::Remove { kind, key, expect }
+    } else {
+        Change::Put {
+            kind,
+            key,
+            document: &document,
+            expires_at: None,
+            expect,
+        }
+    };
+    store.apply(&[change], now)?;
+    Ok(())
+}
+
+/// What was allowed beside a grant and still holds.
+pub fn extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<Vec<Extension>> {
+    let all = all::<Extension>(store, EntryKind::Extension, now)?.into_iter();
+    let all = all.map(|found| found.value);
+    Ok(all.filter(|one| one.grant_id == *grant).collect())
+}
+
+/// Takes back everything that was allowed beside a grant.
+pub fn end_extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<()> {
+    let all = all::<Extension>(store, EntryKind::Extension, now)?;
+    let own = all.iter().filter(|one| one.value.grant_id == *grant);
+    let changes = own.map(|one| Change::Remove {
+        kind: EntryKind::Extension,
+        key: &one.key,
+        expect: Expect::Anything,
+    });
+    let changes: Vec<Change<'_>> = changes.collect();
+    store.apply(&changes, now).map(|_| ())
+}
+
+impl Extension {
+    /// What it adds, and for how long.
+    pub fn words(&self) -> String {
+        let rows = self.rows.iter().map(|row| {
+            let fields: Vec<&str> = row.fields.iter().map(FieldName::as_str).collect();
+            format!(
+                "{} of {}: {}",
+                row.stream,
+                row.connection_id,
+                fields.join(", ")
+            )
+        });
+        let rows: Vec<String> = rows.collect();
+        let time = match (self.allowance, self.until) {
+            (Allowance::Once, Some(until)) => format!("once, until {until}"),
+            (_, Some(until)) => format!("until {until}"),
+            (_, None) => "as long as the grant lives".to_owned(),
+        };
+        format!("{} ({time})", rows.join("; "))
+    }
+
+    fn granted_rows(&self) -> impl Iterator<Item = GrantedRow> {
+        self.rows.iter().map(|row| {
+            let (connection, stream) = (row.connection_id.clone(), row.stream.clone());
+            let grant = self.grant_id.clone();
+            GrantedRow::whole(
+                grant,
+                row.connector.clone(),
+                connection,
+                stream,
+                row.fields.clone(),
+            )
+        })
+    }
+}
+
+/// Adds to an authority what was allowed beside its grants, but for what is allowed once.
+pub(crate) fn widen(
+    store: &dyn Store,
+    authority: &mut GrantedAuthority,
+    now: Instant,
+) -> Result<()> {
+    for Found { value, .. } in all::<Extension>(store, EntryKind::Extension, now)? {
+        if value.allowance != Allowance::Once && authority.has_grant(&value.grant_id) {
+            authority.widen(value.granted_rows());
+        }
+    }
+    Ok(())
+}
+
+/// What is allowed once, for a call that was refused for it.
+#[derive(Debug)]
+pub struct OnceAllowed {
+    key: String,
+    revision: u64,
+    extension: Extension,
+}
+
+/// Looks for what is allowed once and would let a refused call through.
+pub fn allowed_once(
+    store: &dyn Store,
+    authority: &GrantedAuthority,
+    beyond: &Beyond,
+    now: Instant,
+) -> Result<Option<OnceAllowed>> {
+    let all = all::<Extension>(store, EntryKind::Extension, now)?.into_iter();
+    let mut fitting = all.filter(|found| {
+        found.value.allowance == Allowance::Once
+            && found.value.beyond == *beyond
+            && authority.has_grant(&found.value.grant_id)
+    });
+    Ok(fitting.next().map(|found| OnceAllowed {
+        key: found.key,
+        revision: found.revision,
+        extension: found.value,
+    }))
+}
+
+impl OnceAllowed {
+    pub fn widen(&self, authority: &mut GrantedAuthority) {
+        authority.widen(self.extension.granted_rows());
+    }
+
+    /// Uses it up; `false` where another call has done so.
+    pub fn consume(&self, store: &dyn Store, now: Instant) -> Result<bool> {
+        let change = Change::Remove {
+            kind: EntryKind::Extension,
+            key: &self.key,
+            expect: Expect::Revision(self.revision),
+        };
+        store.apply(&[change], now)
+    }
+}

@@ -1,0 +1,235 @@
+//! A client asks beyond its grant in a call: what it is told, what the owner allows and for how long, and that it cannot nag.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::fixture::{Answer, Browser, World};
+
+const CALL: &str = "/v1/streams/messages/records?fields=id,from_email,body&limit=1";
+
+pub(crate) struct Granted {
+    pub(crate) token: String,
+    pub(crate) id: String,
+}
+
+/// A client that may read ids and subjects of the letters at work, for a week.
+pub(crate) async fn granted(world: &World, browser: &mut Browser<'_>) -> Granted {
+    let csrf = browser.get("/grants/new").await.field("csrf");
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("client", "My script"),
+        ("field", "work/messages/id"),
+        ("field", "work/messages/subject"),
+        ("days", "7"),
+        ("mode", "continuous"),
+    ];
+    let made = browser.post("/grants/new/issue", &form).await;
+    let token = made.text.split_once("<code class=\"token\">").unwrap().1;
+    Granted {
+        token: token.split('<').next().unwrap().to_owned(),
+        id: world.store.grants().unwrap()[0].id.to_string(),
+    }
+}
+
+fn needs(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 403, "{}", answer.text);
+    answer.json()["error"]["needs_broader_grant"].clone()
+}
+
+/// The path of the page where the owner decides.
+fn page(answer: &Answer) -> String {
+    let needed = needs(answer);
+    let url = needed["url"].as_str().unwrap_or_else(|| panic!("{needed}"));
+    url[url.find("/asks/").unwrap()..].to_owned()
+}
+
+async fn decide(browser: &mut Browser<'_>, path: &str, decision: &str) -> Answer {
+    let shown = browser.get(path).await;
+    assert_eq!(shown.status, 200, "{}", shown.text);
+    let (csrf, digest) = (shown.field("csrf"), shown.field("digest"));
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("digest", &digest),
+        ("decision", decision),
+    ];
+    browser.post(path, &form).await
+}
+
+// GM-23: the refusal keeps its code and says what is missing; the owner sees that alone and allows it for ten minutes; the same
+// call then succeeds, and ten minutes later it does not.
+#[tokio::test]
+async fn what_is_allowed_for_ten_minutes_ends_then() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, id } = granted(&world, &mut browser).await;
+    let refused = world.read(&token, CALL).await;
+    let error = &refused.json()["error"];
+    assert_eq!(error["code"], "field_not_granted");
+    assert!(
+        refused
+            .header("www-authenticate")
+            .contains("error=\"insufficient_scope\"")
+    );
+    let needed = needs(&refused);
+    assert_eq!(needed["stream"], "messages");
+    assert_eq!(needed["fields"], json!(["from_email", "body"]));
+    assert!(
+        error["next"]
+            .as_str()
+            .unwrap()
+            .contains(needed["url"].as_str().unwrap())
+    );
+    let path = page(&refused);
+    let shown = browser.get(&path).await;
+    shown.shows("from_email, body");
+    shown.hides("subject");
+    // Nobody who is not signed in sees or decides it.
+    assert_eq!(world.get(&path).await.status, 303);
+    assert_eq!(decide(&mut browser, &path, "ten_minutes").await.status, 200);
+    assert_eq!(world.read(&token, CALL).await.status, 200);
+    browser
+        .get(&format!("/grants/{id}"))
+        .await
+        .shows("from_email");
+    world.pass(Duration::from_secs(599));
+    assert_eq!(world.read(&token, CALL).await.status, 200);
+    world.pass(Duration::from_secs(2));
+    assert_eq!(
+        page(&world.read(&token, CALL).await),
+        path,
+        "it can be asked for again"
+    );
+    browser
+        .get("/")
+        .await
+        .shows("asks for more than its grant gives");
+}
+
+// GM-23: what is allowed once is good for one call; what is added stays until it is taken back.
+#[tokio::test]
+async fn what_is_allowed_once_is_used_up_and_what_is_added_stays() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, id } = granted(&world, &mut browser).await;
+    let path = page(&world.read(&token, CALL).await);
+    decide(&mut browser, &path, "once").await;
+    // A call that does not need it does not use it up, and sees nothing of it.
+    let schema = world.read(&token, "/v1/schema").await;
+    assert!(!schema.text.contains("from_email"));
+    assert_eq!(world.read(&token, CALL).await.status, 200);
+    assert_eq!(world.read(&token, CALL).await.status, 403);
+    let path = page(&world.read(&token, CALL).await);
+    decide(&mut browser, &path, "lasting").await;
+    world.pass(Duration::from_secs(2_000));
+    assert_eq!(world.read(&token, CALL).await.status, 200);
+    assert!(
+        world
+            .read(&token, "/v1/schema")
+            .await
+            .text
+            .contains("from_email")
+    );
+    let csrf = browser.get(&format!("/grants/{id}")).await.field("csrf");
+    let taken = [("csrf", csrf.as_str()), ("change", "end")];
+    browser.post(&format!("/grants/{id}/asking"), &taken).await;
+    assert_eq!(world.read(&token, CALL).await.status, 403);
+}
+
+// GM-24: names that do not exist are refused alike, byte for byte but for the name, and the owner is told that there is nothing.
+#[tokio::test]
+async fn names_that_do_not_exist_are_refused_alike() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, .. } = granted(&world, &mut browser).await;
+    for (real, made_up) in [
+        (
+            "/v1/streams/messages/records?fields=id,body",
+            "/v1/streams/messages/records?fields=id,bogy",
+        ),
+        (
+            "/v1/streams/attachments/records",
+            "/v1/streams/attachmants/records",
+        ),
+        (
+            "/v1/streams/messages/records?expand=attachments",
+            "/v1/streams/messages/records?expand=attachmants",
+        ),
+    ] {
+        let (real, made_up) = (
+            world.read(&token, real).await,
+            world.read(&token, made_up).await,
+        );
+        let alike = |answer: &Answer| {
+            let mut error = answer.json()["error"].clone();
+            let id = error["request_id"].as_str().unwrap().to_owned();
+            let url = error["needs_broader_grant"]["url"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            error["next"] = error["next"].as_str().unwrap().replace(&url, "URL").into();
+            error["needs_broader_grant"]["url"] = url.len().into();
+            let text = error.to_string().replace(&id, "ID");
+            text.replace("bogy", "body")
+                .replace("attachmants", "attachments")
+        };
+        assert_eq!(alike(&real), alike(&made_up));
+        let nothing = browser.get(&page(&made_up)).await;
+        nothing.shows("There is nothing of that name here");
+        nothing.hides("Allow once");
+    }
+}
+
+// GM-24: a client cannot nag: what was denied is not asked for again, a day has ten asks, and asking can be switched off.
+#[tokio::test]
+async fn a_client_cannot_nag() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, id } = granted(&world, &mut browser).await;
+    let first = world.read(&token, CALL).await;
+    assert_eq!(
+        page(&first),
+        page(&world.read(&token, CALL).await),
+        "one ask, however often"
+    );
+    decide(&mut browser, &page(&first), "deny").await;
+    let denied = world.read(&token, CALL).await;
+    assert!(needs(&denied)["fields"].is_array() && needs(&denied)["url"].is_null());
+    for number in 1..10 {
+        let call = format!("/v1/streams/made_up_{number}/records");
+        assert!(
+            needs(&world.read(&token, &call).await)["url"].is_string(),
+            "{number}"
+        );
+    }
+    let more = world.read(&token, "/v1/streams/made_up_10/records").await;
+    assert!(needs(&more)["url"].is_null());
+    world.pass(Duration::from_hours(25));
+    let mut browser = world.browser().await;
+    let again = page(&world.read(&token, CALL).await);
+    decide(&mut browser, &again, "never").await;
+    world.pass(Duration::from_hours(25));
+    let mut browser = world.browser().await;
+    assert!(needs(&world.read(&token, CALL).await)["url"].is_null());
+    browser
+        .get(&format!("/grants/{id}"))
+        .await
+        .shows("It may not ask for more");
+}
+
+// GM-23: a decision is about what was shown.
+#[tokio::test]
+async fn only_what_was_shown_is_allowed() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, .. } = granted(&world, &mut browser).await;
+    let path = page(&world.read(&token, CALL).await);
+    let csrf = browser.get(&path).await.field("csrf");
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("digest", "0000000000000000"),
+        ("decision", "lasting"),
+    ];
+    assert_eq!(browser.post(&path, &form).await.status, 400);
+    assert_eq!(world.read(&token, CALL).await.status, 403);
+}
