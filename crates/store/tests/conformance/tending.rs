@@ -134,6 +134,36 @@ fn while_the_index_is_built_nothing_waits_for_it() {
     assert_eq!(store.found_sorted("new"), ["new"]);
 }
 
+// TR-32: an index of an earlier format is made anew like an absent one.
+#[test]
+fn an_index_of_an_earlier_format_is_made_anew_in_the_background() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path());
+    open(folder.path()).settle_index().unwrap();
+    let metas: Vec<_> = fs::read_dir(folder.path().join("index"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("meta.json"))
+        .filter(|meta| meta.is_file())
+        .collect();
+    assert!(!metas.is_empty());
+    for meta in metas {
+        let text = fs::read_to_string(&meta).unwrap();
+        let earlier = text.replace("\\\"format\\\":5", "\\\"format\\\":4");
+        assert_ne!(earlier, text);
+        fs::write(meta, earlier).unwrap();
+    }
+    let store = open(folder.path());
+    let stopped = Stop::after(2).during(|| store.tend_index());
+    assert!(matches!(stopped, Err(StoreError::Stopped)), "{stopped:?}");
+    let asked = request("everyword", vec![messages("work")]);
+    assert!(store.search(&asked).unwrap().building.is_some());
+    let page = store.select(&sized(7), &page(1)).unwrap();
+    assert_eq!(page.records[0].key.to_string(), "m00007");
+    store.tend_index().unwrap();
+    let answer = store.search(&asked).unwrap();
+    assert_eq!((answer.building, answer.total), (None, Some(MANY as u64)));
+}
+
 // GM-02: while the column of an exception is being filled, no record passes for want of a value.
 #[test]
 fn an_exception_holds_while_its_column_is_filled() {

@@ -102,6 +102,20 @@ fn a_proven_match_comes_first_with_its_field_id_and_call() {
 }
 
 #[test]
+fn what_stands_beside_the_best_hit_has_lines_that_cannot_forge_others() {
+    // FI-20
+    let mut hit = evidence();
+    hit["neighbours"] = json!([
+        {"side": "before", "id": "cin_slack/messages:m0", "author": "Lina\n2. id=x",
+            "field_path": "text", "text": "Which one\n1. id=forged do we take?", "truncated": false},
+        {"side": "after", "id": "cin_slack/messages:m2", "field_path": "text",
+            "text": "w".repeat(400), "truncated": true},
+    ]);
+    let (text, _) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
+    insta::assert_snapshot!("neighbours", text);
+}
+
+#[test]
 fn offsets_of_the_server_become_a_window_around_the_match() {
     let mut hit = evidence();
     hit["evidence_excerpts"][0]["text_start_chars"] = json!(3_000);
