@@ -27,6 +27,7 @@ pub use validate::connector_key_of;
 
 pub use crate::document::{Mistake as DeclarationError, Mistakes as DeclarationErrors};
 use crate::id::{ConnectorKey, FieldName, StreamName, ViewId};
+use crate::scalar::FieldKind;
 
 /// The only value `protocol_version` may have.
 pub const PROTOCOL_VERSION: &str = "0.1.0";
@@ -157,6 +158,29 @@ pub struct StreamDeclaration {
     pub schema: String,
 }
 
+/// Fields that name a conversation where no field has the role.
+const THREADS: [&str; 6] = [
+    "thread",
+    "conversation_id",
+    "chat_id",
+    "channel_id",
+    "chat",
+    "thread_id",
+];
+
+/// Of some fields, the one that names the conversation a record belongs to: the one with the role `thread`, else one that is
+/// usually named so.
+pub fn thread_field<'f>(
+    mut fields: impl Iterator<Item = &'f FieldDeclaration> + Clone,
+) -> Option<&'f FieldDeclaration> {
+    let named = fields.clone();
+    let by_role = fields.find(|field| field.role.as_deref() == Some("thread"));
+    by_role.or_else(|| {
+        let mut names = THREADS.into_iter();
+        names.find_map(|name| named.clone().find(|field| field.name.as_str() == name))
+    })
+}
+
 impl StreamDeclaration {
     /// The fields whose meaning is compared: those it says, else those that are searched by words, except names of authors,
     /// which mean nothing.
@@ -170,6 +194,14 @@ impl StreamDeclaration {
         };
         let fields = self.query.lexical_fields.iter();
         fields.filter(|name| !is_author(name)).cloned().collect()
+    }
+
+    /// The field that names who speaks, where the records are parts of conversations.
+    pub fn speaker(&self) -> Option<&FieldName> {
+        thread_field(self.fields.iter())?;
+        let mut fields = self.fields.iter();
+        let author = fields.find(|field| field.role.as_deref() == Some("author"))?;
+        (author.kind == FieldKind::Text).then_some(&author.name)
     }
 
     pub fn field(&self, name: &str) -> Option<&FieldDeclaration> {

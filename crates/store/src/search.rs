@@ -182,6 +182,21 @@ pub struct Building {
     pub written: u64,
 }
 
+/// What finding is made of beside any word that occurs. A store can leave parts out to measure what each of them brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// How much of the question a record covers.
+    Coverage,
+    /// Other forms of a word.
+    Forms,
+    /// Near spellings of a word that is nowhere.
+    Spellings,
+    /// What the best answers lend to their neighbours in a conversation.
+    Lending,
+    /// That authors count double.
+    Authors,
+}
+
 /// A number, or groups of numbers, over the visible records of one stream.
 #[derive(Debug, Clone)]
 pub struct AggregateRequest {

@@ -1,6 +1,6 @@
 //! The fields of a row: which are shown, which may be asked about, and what they are to the stream.
 
-use contract::declaration::{Aggregations, FieldDeclaration, RangeOperator, View};
+use contract::declaration::{Aggregations, FieldDeclaration, RangeOperator, View, thread_field};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Redaction;
 use contract::id::FieldName;
@@ -11,16 +11,6 @@ use store::search::Conversation;
 
 use super::Row;
 use crate::evidence;
-
-/// Fields that name a conversation where no field has the role.
-const THREADS: [&str; 6] = [
-    "thread",
-    "conversation_id",
-    "chat_id",
-    "channel_id",
-    "chat",
-    "thread_id",
-];
 
 impl Row {
     /// Whether a member of a record may be shown. Records may hold more than is declared; that is for the owner.
@@ -46,7 +36,7 @@ impl Row {
     }
 
     /// The fields that may be seen, in declared order.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &FieldDeclaration> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &FieldDeclaration> + Clone {
         let fields = self.stream().fields.iter();
         fields.filter(|field| self.sees_member(field.name.as_str()))
     }
@@ -146,7 +136,7 @@ impl Row {
             fields.find(|one| one.role.as_deref() == Some(role))
         };
         let by_name = |name: &str| self.whole_fields().find(|one| one.name.as_str() == name);
-        let thread = by_role("thread").or_else(|| THREADS.into_iter().find_map(by_name))?;
+        let thread = thread_field(self.whole_fields())?;
         let order = by_role("order")
             .or_else(|| by_name("order"))
             .map(|field| &field.name);
@@ -162,7 +152,7 @@ impl Row {
     }
 
     /// The fields that may be seen whole, in declared order.
-    fn whole_fields(&self) -> impl Iterator<Item = &FieldDeclaration> {
+    fn whole_fields(&self) -> impl Iterator<Item = &FieldDeclaration> + Clone {
         self.fields()
             .filter(|field| self.sees_whole(field.name.as_str()))
     }

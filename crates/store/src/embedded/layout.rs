@@ -66,6 +66,8 @@ pub(crate) struct StreamLayout {
     pub(crate) append_only: bool,
     /// The fields whose meaning is compared.
     pub(crate) semantic: Vec<FieldName>,
+    /// The field that names who speaks, where records are parts of conversations.
+    pub(crate) speaker: Option<FieldName>,
 }
 
 pub(crate) type TakenSlots = BTreeMap<(FieldName, SlotKind), usize>;
@@ -94,6 +96,7 @@ impl StreamLayout {
             slots,
             cursor,
             semantic: stream.semantic_fields(),
+            speaker: stream.speaker().cloned(),
             append_only: stream.semantics == Semantics::AppendOnly,
         }
     }

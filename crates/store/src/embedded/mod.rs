@@ -67,7 +67,7 @@ use self::sources::Sources;
 use self::sqlite::Database;
 use crate::catalog::StreamRef;
 use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping, Retention};
-use crate::search::IndexStatus;
+use crate::search::{IndexStatus, Part, SearchRequest};
 use crate::{Result, StoreError};
 
 pub use self::digest::record_digest;
@@ -99,6 +99,8 @@ pub struct EmbeddedStore {
     tended: AtomicBool,
     clock: Arc<KeptClock>,
     meaning: MeaningState,
+    /// Parts of finding that are not at work, where it is measured what they bring.
+    left_out: Vec<Part>,
     /// Dropped last: the database frees space when it is closed.
     _reserve: Reserve,
 }
@@ -142,10 +144,32 @@ impl EmbeddedStore {
             tended: AtomicBool::new(false),
             clock,
             meaning,
+            left_out: Vec::new(),
             _reserve: Reserve::keep(path),
         };
         store.tidy()?;
         Ok(store)
+    }
+
+    /// The same store, which finds without some parts; for measuring.
+    #[must_use]
+    pub fn without(mut self, parts: &[Part]) -> Self {
+        self.left_out = parts.to_vec();
+        self
+    }
+
+    /// The request without the parts of finding that are left out, if any are.
+    fn measured_request(&self, request: &SearchRequest) -> Option<SearchRequest> {
+        if self.left_out.is_empty() {
+            return None;
+        }
+        let mut request = request.clone();
+        for scope in &mut request.scopes {
+            let is_left_out = |part| self.left_out.contains(&part);
+            scope.author.take_if(|_| is_left_out(Part::Authors));
+            scope.conversation.take_if(|_| is_left_out(Part::Lending));
+        }
+        Some(request)
     }
 
     /// Removes what a killed process left behind, and finishes its work.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::EmbeddedStore;
 use super::by_time::{LOOK_EVERY, TimePage, name_of};
 use super::finding::{
-    self, AUTHOR_FACTOR, AfterScore, Factors, Page, Question, Ranking, Searched, SearchedField,
-    Statistics, Ties,
+    self, AUTHOR_FACTOR, AfterScore, AskedWords, Factors, Page, Question, Ranking, Searched,
+    SearchedField, Statistics, Ties,
 };
 use super::index::{OpenIndex, View};
 use super::layout::SlotKind;
@@ -94,6 +94,8 @@ impl EmbeddedStore {
         request: &SearchRequest,
         meant: Option<&Meant<'_>>,
     ) -> Result<SearchAnswer> {
+        let measured = self.measured_request(request);
+        let request = measured.as_ref().unwrap_or(request);
         let sources = self.sources();
         self.fill_columns(&sources, request)?;
         // Read before the view is taken, which may hold more by then, but never less.
@@ -116,10 +118,15 @@ impl EmbeddedStore {
         let searched = Searched::new(&view, &restrictions, &by_stream, fields).map_err(&failed)?;
         let statistics = Statistics::new(&searched).map_err(&failed)?;
         stop::check()?;
-        let question = Question::new(&request.expression, &statistics, open.fields.row);
+        let words = AskedWords {
+            expression: &request.expression,
+            left_out: &self.left_out,
+            row_field: open.fields.row,
+        };
+        let question = Question::new(&words, &statistics);
         let question = question.map_err(&failed)?;
         stop::check()?;
-        let search = finding::Search::new(&question).map_err(&failed)?;
+        let search = finding::Search::new(&question);
         let vectors = self.look_up_vectors(meant, &entries)?;
         let generation = view.generation.wrapping_add(vectors.generation);
         let is_other = |after: SearchPosition| after.generation != generation;

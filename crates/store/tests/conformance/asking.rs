@@ -115,6 +115,20 @@ fn other_forms_of_a_word_are_found() {
             keys(&ask(store, "allergy", vec![messages("work")])),
             ["allergic"]
         );
+        // Short words have their plural, and plurals their short word.
+        store.put(vec![
+            message("one", "", "a dog in the city"),
+            message("two", "", "the dogs of the cities"),
+        ]);
+        for (question, first) in [
+            ("dog", "one"),
+            ("dogs", "two"),
+            ("city", "one"),
+            ("cities", "two"),
+        ] {
+            let found = keys(&ask(store, question, vec![messages("work")]));
+            assert_eq!((found.len(), found[0].as_str()), (2, first), "{question}");
+        }
         // A number has no forms.
         assert!(
             ask(store, "123456700", vec![messages("work")])

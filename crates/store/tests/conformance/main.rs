@@ -35,6 +35,7 @@ mod scopes;
 mod search_model;
 mod selecting;
 mod sizes;
+mod speakers;
 mod stopping;
 mod tending;
 mod together;

@@ -17,7 +17,7 @@ use crate::fixture::{
 };
 
 /// A mailbox with a model.
-fn meaningful() -> (TempDir, EmbeddedStore) {
+pub(crate) fn meaningful() -> (TempDir, EmbeddedStore) {
     let (folder, store) = mailbox();
     add_model(&store, tiny_model::GROUPS);
     (folder, store)
@@ -29,7 +29,7 @@ fn add_model(store: &dyn Store, groups: &[&[&str]]) {
     store.add_model(model.path()).unwrap();
 }
 
-fn embed(store: &dyn Store) {
+pub(crate) fn embed(store: &dyn Store) {
     while store.embed_some().unwrap() {}
 }
 
@@ -52,8 +52,8 @@ fn any_word(text: &str, scopes: Vec<Scope>) -> SearchRequest {
     }
 }
 
-fn ask(store: &dyn Store, text: &str, scopes: Vec<Scope>, with_words: bool) -> SearchAnswer {
-    let question = question(text, &scopes, with_words);
+pub(crate) fn ask(store: &dyn Store, text: &str, scopes: Vec<Scope>, words: bool) -> SearchAnswer {
+    let question = question(text, &scopes, words);
     store
         .search_by_meaning(&any_word(text, scopes), &question)
         .unwrap()

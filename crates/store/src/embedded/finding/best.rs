@@ -32,9 +32,10 @@ impl PartialOrd for Ranked {
 }
 
 /// The best documents so far, after some place in the order.
+#[derive(Clone)]
 pub(super) struct Best {
     pub(super) most: usize,
-    after: Option<AfterScore>,
+    pub(super) after: Option<AfterScore>,
     /// Whether rows order equal scores. Otherwise all that equal the worst are kept until their names are known.
     by_row: bool,
     pub(super) worst_first: BinaryHeap<Reverse<Ranked>>,

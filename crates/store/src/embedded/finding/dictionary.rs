@@ -93,7 +93,7 @@ pub(super) struct Known {
     /// In how many admitted documents it stands.
     pub(super) frequency: u64,
     /// By segment, then by field.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Arc<[Entry]>,
 }
 
 impl Statistics<'_> {
@@ -101,7 +101,7 @@ impl Statistics<'_> {
     pub(super) fn words(&self, pattern: &Pattern) -> tantivy::Result<Vec<Known>> {
         let fields = &self.searched.fields;
         let mut by_word: HashMap<&str, usize> = HashMap::new();
-        let mut known: Vec<(Known, Frequencies)> = Vec::new();
+        let mut known: Vec<(&str, Vec<Entry>, Frequencies)> = Vec::new();
         let mut lists = Vec::with_capacity(self.searched.gates.len() * fields.len());
         for (gate, opened) in self.searched.gates.iter().enumerate() {
             for (field, searched) in fields.iter().enumerate() {
@@ -114,17 +114,12 @@ impl Statistics<'_> {
         for (gate, field, list) in &lists {
             for listed in list.iter() {
                 let at = *by_word.entry(&listed.word).or_insert_with(|| {
-                    let one = Known {
-                        word: listed.word.to_string(),
-                        frequency: 0,
-                        entries: Vec::new(),
-                    };
-                    known.push((one, Frequencies::default()));
+                    known.push((&listed.word, Vec::new(), Frequencies::default()));
                     known.len() - 1
                 });
-                if let Some((one, frequencies)) = known.get_mut(at) {
+                if let Some((_, entries, frequencies)) = known.get_mut(at) {
                     frequencies.add(*field, &listed.counts);
-                    one.entries.push(Entry {
+                    entries.push(Entry {
                         gate: *gate,
                         field: *field,
                         info: listed.info.clone(),
@@ -132,9 +127,10 @@ impl Statistics<'_> {
                 }
             }
         }
-        let known = known.into_iter().map(|(one, frequencies)| Known {
+        let known = known.into_iter().map(|(word, entries, frequencies)| Known {
+            word: word.to_owned(),
             frequency: frequencies.documents(),
-            ..one
+            entries: entries.into(),
         });
         Ok(known.collect())
     }

@@ -1,5 +1,6 @@
 //! The lists of a question in one segment: which documents hold what is looked for, and what that scores.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +17,13 @@ use super::phrase::Phrase;
 use super::prefix::starting;
 use super::question::{Alternative, Lookup, Question, What};
 use super::scores::FieldScores;
+use super::short::{self, ShortLists};
 use super::statistics::{Lengths, saturated};
 use super::{Factors, Gate, SearchedField};
 use crate::stop;
 
-/// From so many documents on, a list is read by blocks, only where it matters. Shorter ones are read once.
-const LONG: u32 = 1024;
+/// Up to so many documents of short lists are looked at one by one.
+const FEW: usize = 4096;
 
 /// What a question looks up in one segment. Lists can be opened from it any number of times.
 pub(super) struct SegmentLookups<'q> {
@@ -33,10 +35,10 @@ pub(super) struct SegmentLookups<'q> {
 /// Where a clause stands in one segment.
 #[derive(Default)]
 pub(super) struct ClauseLookup<'q> {
-    /// Alternatives that stand in many documents.
+    /// Alternatives that stand in many documents: they are read by blocks, only where that matters.
     pub(super) long: Vec<Ways<'q>>,
-    /// The documents of all others, in order, each with what its best alternative scores.
-    pub(super) short: Vec<(DocId, f32)>,
+    /// The documents of all others.
+    pub(super) short: Arc<ShortLists>,
 }
 
 /// One alternative of a clause: its places in the fields of the segment.
@@ -56,11 +58,12 @@ pub(super) struct Place<'q> {
 }
 
 impl<'q> SegmentLookups<'q> {
-    /// Looks up a question in the segment of this number.
+    /// Looks up a question in the segment of this number, with other forms of these clauses, one bit each.
     pub(super) fn new(
         question: &'q Question<'q>,
         number: usize,
         gate: &'q Gate<'q>,
+        with_forms: u64,
     ) -> tantivy::Result<Self> {
         let mut looking = Looking {
             question,
@@ -69,7 +72,10 @@ impl<'q> SegmentLookups<'q> {
             fields: HashMap::new(),
         };
         let mut all = |lookups: &'q [Lookup]| {
-            let clauses = lookups.iter().map(|lookup| looking.clause(lookup));
+            let clauses = lookups.iter().enumerate().map(|(clause, lookup)| {
+                let with_forms = with_forms >> (clause % 64) & 1 == 1;
+                looking.clause(lookup.alternatives(with_forms))
+            });
             clauses.collect::<tantivy::Result<Vec<_>>>()
         };
         Ok(Self {
@@ -82,10 +88,12 @@ impl<'q> SegmentLookups<'q> {
     /// All documents with a wanted clause, in order, where that is known without reading long lists.
     pub(super) fn documents(&self) -> Option<Vec<DocId>> {
         let clauses = self.wanted.iter();
-        if clauses.clone().any(|clause| !clause.long.is_empty()) {
+        let short = clauses.clone().map(|clause| clause.short.scored.len());
+        if clauses.clone().any(|clause| !clause.long.is_empty()) || short.sum::<usize>() > FEW {
             return None;
         }
-        let documents = clauses.flat_map(|clause| &clause.short).map(|one| one.0);
+        let documents = clauses.flat_map(|clause| &clause.short.scored);
+        let documents = documents.map(|one| one.0);
         let mut documents: Vec<DocId> = documents.collect();
         documents.sort_unstable();
         documents.dedup();
@@ -98,7 +106,7 @@ impl ClauseLookup<'_> {
     pub(super) fn size(&self) -> usize {
         let long = self.long.iter().flat_map(|ways| &ways.places);
         let long = long.map(|place| place.info.doc_freq as usize);
-        long.sum::<usize>() + self.short.len()
+        long.sum::<usize>() + self.short.scored.len()
     }
 }
 
@@ -163,47 +171,48 @@ impl<'q> Texts<'q> {
 }
 
 impl<'q> Looking<'q> {
-    fn clause(&mut self, lookup: &'q Lookup) -> tantivy::Result<ClauseLookup<'q>> {
-        let mut clause = ClauseLookup::default();
-        for alternative in &lookup.alternatives {
+    fn clause(&mut self, alternatives: &'q [Alternative]) -> tantivy::Result<ClauseLookup<'q>> {
+        let (mut ways, mut others) = (Vec::new(), Vec::new());
+        for alternative in alternatives {
             let scored = match &alternative.what {
                 What::Word(entries) => {
                     let places = self.places(alternative, entries)?;
-                    if places.iter().any(|place| place.info.doc_freq >= LONG) {
+                    if !places.is_empty() {
                         let factor = alternative.factor;
-                        clause.long.push(Ways { factor, places });
-                        continue;
+                        ways.push(Ways { factor, places });
                     }
-                    let mut scored = Vec::new();
-                    for place in &places {
-                        place.list()?.read_all(self.gate, |document, score| {
-                            if score > 0.0 {
-                                scored.push((document, score * alternative.factor));
-                            }
-                        });
-                    }
-                    scored
+                    continue;
                 }
-                What::Phrase(words) => self.materialised(alternative, |looking, field| {
-                    phrase(looking.question, field, words, looking.gate)
+                What::Phrase(words) => self.materialised(alternative, |looking, _, field| {
+                    let found = phrase(looking.question, field, words, looking.gate)?;
+                    Ok(Cow::Owned(found))
                 })?,
-                What::Prefix(start) => self.materialised(alternative, |looking, field| {
-                    beginning(looking.gate, field, start)
-                })?,
+                What::Prefix(documents) => {
+                    self.materialised(alternative, |looking, number, _| {
+                        let found = documents.get(&(looking.number, number));
+                        Ok(Cow::Borrowed(found.map_or(&[][..], Vec::as_slice)))
+                    })?
+                }
             };
-            let fields = joined(scored, FieldScores::and);
-            let fields = fields.map(|(document, fields)| (document, fields.together()));
-            clause.short.extend(fields);
+            others.extend(by_document(scored));
         }
-        clause.short = joined(std::mem::take(&mut clause.short), f32::max).collect();
-        Ok(clause)
+        let gate = self.gate;
+        let read = short::take_short(&mut ways);
+        let short = if others.is_empty() && !read.is_empty() {
+            short::scored(&read, gate, || best_of(&read, gate))?
+        } else {
+            // Phrases and prefixes are clauses of their own, without other words.
+            let scored = joined(others, f32::max).collect();
+            Arc::new(ShortLists::new(scored, gate.segment.reader.max_doc()))
+        };
+        Ok(ClauseLookup { long: ways, short })
     }
 
     /// The documents of all fields with their scores, field by field. How often each has it does not matter.
     fn materialised(
         &mut self,
         alternative: &'q Alternative,
-        documents: impl Fn(&Self, &'q SearchedField) -> tantivy::Result<Vec<DocId>>,
+        documents: impl Fn(&Self, usize, &'q SearchedField) -> tantivy::Result<Cow<'q, [DocId]>>,
     ) -> tantivy::Result<Vec<(DocId, f32)>> {
         let mut scored = Vec::new();
         let fields = &self.question.statistics.searched.fields;
@@ -211,7 +220,7 @@ impl<'q> Looking<'q> {
             let Some((_, texts)) = self.field(number, field)? else {
                 continue;
             };
-            for document in documents(self, field)? {
+            for &document in documents(self, number, field)?.iter() {
                 let score = alternative.most * texts.share(self.gate, document, 1);
                 let score = score * self.gate.factor(&field.factors, document);
                 scored.push((document, score * alternative.factor));
@@ -263,6 +272,34 @@ impl<'q> Looking<'q> {
         self.fields.insert(number, opened.clone());
         Ok(Some(opened))
     }
+}
+
+/// The documents of some alternatives, each with the best of them.
+fn best_of(ways: &[Ways<'_>], gate: &Gate<'_>) -> tantivy::Result<Vec<(DocId, f32)>> {
+    let mut best = Vec::new();
+    for way in ways {
+        let mut scored = Vec::new();
+        for place in &way.places {
+            place.list()?.read_all(gate, |document, score| {
+                if score > 0.0 {
+                    scored.push((document, score * way.factor));
+                }
+            });
+        }
+        // Documents of one field come in order, and each once.
+        if way.places.len() > 1 {
+            best.extend(by_document(scored));
+        } else {
+            best.extend(scored);
+        }
+    }
+    Ok(joined(best, f32::max).collect())
+}
+
+/// What a way to write a word scores in the fields of each document together.
+fn by_document(scored: Vec<(DocId, f32)>) -> impl Iterator<Item = (DocId, f32)> {
+    let fields = joined(scored, FieldScores::and);
+    fields.map(|(document, fields)| (document, fields.together()))
 }
 
 /// One score for each document, in the order of documents. Scores of one are joined in the order in which they come.

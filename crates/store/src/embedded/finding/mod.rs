@@ -15,8 +15,11 @@ mod question;
 mod ranges;
 mod rank;
 mod reading;
+mod rows;
 mod scores;
+mod search;
 mod selection;
+mod short;
 mod statistics;
 mod threads;
 mod window;
@@ -30,11 +33,13 @@ use tantivy::schema::Field;
 use super::index::{Segment, View};
 use super::restrict::{Restriction, SegmentScopes};
 
-pub(super) use question::Question;
+pub(super) use forms::Families;
+pub(super) use question::{AskedWords, Question};
 pub(super) use ranges::SegmentRanges;
-pub(super) use rank::{
-    AfterScore, Found, Page, Ranking, Search, Ties, arrange, rank, retain_following,
-};
+pub(super) use rank::{AfterScore, Found, Page, Ranking, Ties, arrange, rank, retain_following};
+pub(super) use rows::{RowSet, listed_rows};
+pub(super) use search::Search;
+pub(super) use short::SegmentShortLists;
 pub(super) use statistics::{SegmentFigures, Statistics};
 pub(super) use threads::{SegmentThreads, ThreadColumns, neighbours};
 
@@ -64,6 +69,15 @@ pub(super) enum Factors {
     Uniform(f32),
     /// By the number of the stream. Where a stream does not show the field, nothing.
     ByStream(Vec<f32>),
+}
+
+impl Factors {
+    fn largest(&self) -> f32 {
+        match self {
+            Self::Uniform(factor) => *factor,
+            Self::ByStream(factors) => factors.iter().copied().fold(0.0, f32::max),
+        }
+    }
 }
 
 /// What a search may look at: documents and fields.

@@ -1,14 +1,22 @@
 //! A question as it is looked up: for each of its clauses, the words and phrases that answer it, and how much each counts.
 
-use tantivy::Term;
+use std::collections::HashMap;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use siphasher::sip::SipHasher13;
 use tantivy::schema::Field;
-use text::{Clause, Expression, Form};
+use tantivy::{DocId, Term};
+use text::{Clause, Expression, Form, FormKind};
 
 use super::dictionary::{Entry, Frequencies, Known, by_stream};
-use super::forms::{Family, exact, family};
+use super::forms::{exact, family};
 use super::lists::beginning;
 use super::prefix::Expansions;
+use super::ranges::MARGIN;
+use super::scores::FieldScores;
 use super::statistics::{Statistics, most};
+use crate::search::Part;
 use crate::stop;
 
 /// How much another form of a word counts beside the word itself.
@@ -17,11 +25,11 @@ const FORM_FACTOR: f32 = 0.5;
 /// What a clause can be answered by.
 pub(super) enum What {
     /// One word, wherever it is listed.
-    Word(Vec<Entry>),
+    Word(Arc<[Entry]>),
     /// Words at neighbouring positions.
     Phrase(Vec<String>),
-    /// Any word that begins so.
-    Prefix(String),
+    /// Any word that begins alike: the documents by number of the segment and of the field.
+    Prefix(HashMap<(usize, usize), Vec<DocId>>),
 }
 
 /// One way in which a clause can occur.
@@ -38,6 +46,26 @@ pub(super) struct Lookup {
     pub(super) alternatives: Vec<Alternative>,
     /// How rare it is: its share in the whole question.
     pub(super) rarity: f32,
+    /// Whether the first alternative is the word itself, and the others are forms of it.
+    has_forms: bool,
+}
+
+impl Lookup {
+    /// The alternatives, with or without forms of a word that occurs itself.
+    pub(super) fn alternatives(&self, with_forms: bool) -> &[Alternative] {
+        let all = self.alternatives.as_slice();
+        match self.has_forms && !with_forms {
+            true => all.get(..1).unwrap_or(all),
+            false => all,
+        }
+    }
+}
+
+/// What is asked, before it is looked up.
+pub(in crate::embedded) struct AskedWords<'e> {
+    pub(in crate::embedded) expression: &'e Expression,
+    pub(in crate::embedded) left_out: &'e [Part],
+    pub(in crate::embedded) row_field: Field,
 }
 
 /// A question over what may be searched.
@@ -53,14 +81,15 @@ pub(in crate::embedded) struct Question<'s> {
     pub(in crate::embedded) prefix_truncated: bool,
     /// The field that holds the rows of records.
     pub(super) row_field: Field,
+    left_out: &'s [Part],
 }
 
 impl<'s> Question<'s> {
     pub(in crate::embedded) fn new(
-        expression: &Expression,
+        asked: &AskedWords<'s>,
         statistics: &'s Statistics<'s>,
-        row_field: Field,
     ) -> tantivy::Result<Self> {
+        let expression = asked.expression;
         let mut question = Self {
             statistics,
             expression: expression.clone(),
@@ -68,7 +97,8 @@ impl<'s> Question<'s> {
             excluded: Vec::with_capacity(expression.none.len()),
             required: 0,
             prefix_truncated: false,
-            row_field,
+            row_field: asked.row_field,
+            left_out: asked.left_out,
         };
         let mut expansions = Expansions::default();
         for (at, clause) in expression.wanted.iter().enumerate() {
@@ -103,6 +133,24 @@ impl<'s> Question<'s> {
             && self.wanted.iter().any(|one| !one.alternatives.is_empty())
     }
 
+    /// Names what is looked up, where that is words only.
+    pub(super) fn fingerprint(&self) -> Option<u64> {
+        let lookups = self.wanted.iter().chain(&self.excluded);
+        let mut all = lookups.flat_map(|lookup| &lookup.alternatives);
+        if !all.all(|one| matches!(one.what, What::Word(_))) {
+            return None;
+        }
+        let mut hasher = SipHasher13::new();
+        let Expression { wanted, none, .. } = &self.expression;
+        for (side, clauses) in [wanted, none].into_iter().enumerate() {
+            for clause in clauses {
+                let forms = clause.forms.iter().map(|form| &form.term);
+                (side, &clause.terms, forms.collect::<Vec<_>>()).hash(&mut hasher);
+            }
+        }
+        Some(hasher.finish())
+    }
+
     /// Which wanted clauses occur anywhere that may be seen.
     pub(in crate::embedded) fn occurring(&self) -> Vec<bool> {
         let wanted = self.wanted.iter();
@@ -111,6 +159,9 @@ impl<'s> Question<'s> {
 
     /// The share of the question that a set of clauses is, each by how rare it is.
     pub(super) fn coverage(&self, clauses: u64) -> f32 {
+        if !self.has(Part::Coverage) {
+            return if clauses == 0 { 0.0 } else { 1.0 };
+        }
         let (mut found, mut all) = (0.0, 0.0);
         for (at, lookup) in self.wanted.iter().enumerate() {
             all += lookup.rarity;
@@ -121,31 +172,93 @@ impl<'s> Question<'s> {
         if all > 0.0 { found / all } else { 0.0 }
     }
 
+    /// What something that scores one in every field scores in all of them together.
+    fn fields(&self) -> f32 {
+        let fields = self.statistics.searched.fields.iter();
+        let factors = fields.map(|field| field.factors.largest());
+        factors
+            .fold(FieldScores::default(), FieldScores::and)
+            .together()
+    }
+
+    /// More than any document scores, coverage aside.
+    pub(super) fn most_score(&self) -> f32 {
+        let clauses = self.wanted.iter().map(|lookup| {
+            let all = lookup.alternatives.iter();
+            all.map(|one| one.most * one.factor).fold(0.0, f32::max)
+        });
+        clauses.sum::<f32>() * self.fields()
+    }
+
+    /// Whether a word that occurs has other forms.
+    pub(super) fn has_forms(&self) -> bool {
+        self.wanted.iter().any(|one| one.has_forms)
+    }
+
+    /// The clauses, one bit each, of which another form can bring a document to this score, where the words themselves score so
+    /// much at most.
+    pub(super) fn forms_that_matter(&self, ceilings: &[f32], threshold: f32) -> u64 {
+        let fields = self.fields();
+        let by_forms = |lookup: &Lookup| {
+            let forms = lookup.alternatives.iter().skip(1);
+            let forms = forms.filter(|_| lookup.has_forms);
+            let most = forms.map(|form| form.most * form.factor);
+            most.fold(0.0, f32::max) * fields
+        };
+        let clauses = self.wanted.iter().zip(ceilings);
+        let clauses: Vec<(f32, f32)> = clauses
+            .map(|(lookup, ceiling)| (by_forms(lookup), *ceiling))
+            .collect();
+        let all: f32 = clauses.iter().map(|one| one.0.max(one.1)).sum();
+        let mut matter = 0;
+        for (number, (forms, ceiling)) in clauses.iter().enumerate() {
+            let most = all - forms.max(*ceiling) + forms;
+            matter |= u64::from(*forms > 0.0 && most * MARGIN >= threshold) << (number % 64);
+        }
+        matter
+    }
+
+    fn has(&self, part: Part) -> bool {
+        !self.left_out.contains(&part)
+    }
+
     fn lookup(&self, clause: &mut Clause, expansions: &mut Expansions) -> tantivy::Result<Lookup> {
         let Some(word) = clause.flexible_word().map(str::to_owned) else {
             return self.strict(clause, expansions);
         };
-        let Family { exact, others } = family(&word, self.statistics)?;
+        let family = family(&word, self.statistics)?;
+        let others = family.others.iter().filter(|(kind, _)| match kind {
+            FormKind::Form => self.has(Part::Forms),
+            FormKind::Spelling => self.has(Part::Spellings),
+        });
         let mut lookup = Lookup::default();
-        let most = others.iter().map(|(_, one)| one.frequency).max();
-        if let Some(frequency) = exact.as_ref().map(|one| one.frequency).or(most) {
+        let most = others.clone().map(|(_, one)| one.frequency).max();
+        let exact = family.exact.as_ref();
+        if let Some(frequency) = exact.map(|one| one.frequency).or(most) {
             lookup.rarity = self.statistics.rarity(frequency);
         }
+        let mut ceiling = f32::INFINITY;
         if let Some(exact) = exact {
-            lookup.alternatives.push(self.word(exact, 1.0));
+            let word = self.word(exact, 1.0);
+            // A form counts half of the word, however rare the form is.
+            ceiling = word.most;
+            lookup.alternatives.push(word);
         }
         for (kind, other) in others {
             let term = other.word.clone();
-            clause.forms.push(Form { term, kind });
-            lookup.alternatives.push(self.word(other, FORM_FACTOR));
+            clause.forms.push(Form { term, kind: *kind });
+            let mut form = self.word(other, FORM_FACTOR);
+            form.most = form.most.min(ceiling);
+            lookup.alternatives.push(form);
         }
+        lookup.has_forms = exact.is_some() && lookup.alternatives.len() > 1;
         Ok(lookup)
     }
 
-    fn word(&self, word: Known, factor: f32) -> Alternative {
+    fn word(&self, word: &Known, factor: f32) -> Alternative {
         let rarity = self.statistics.rarity(word.frequency);
         Alternative {
-            what: What::Word(word.entries),
+            what: What::Word(Arc::clone(&word.entries)),
             most: most(rarity),
             factor,
         }
@@ -168,10 +281,10 @@ impl<'s> Question<'s> {
             ([], _) => {}
             ([_], false) => found.extend(words.pop().map(|word| What::Word(word.entries))),
             ([start], true) => {
-                let frequency = self.prefix_frequency(start)?;
+                let (documents, frequency) = self.beginning(start)?;
                 rarity = statistics.rarity(frequency);
                 if frequency > 0 {
-                    found.push(What::Prefix(start.clone()));
+                    found.push(What::Prefix(documents));
                 }
             }
             (phrase, false) => found.push(What::Phrase(phrase.to_vec())),
@@ -193,20 +306,25 @@ impl<'s> Question<'s> {
                 })
                 .collect(),
             rarity,
+            has_forms: false,
         })
     }
 
-    /// In how many admitted documents a word begins so.
-    fn prefix_frequency(&self, start: &str) -> tantivy::Result<u64> {
-        let mut frequencies = Frequencies::default();
+    /// The admitted documents with a word that begins so, by number of the segment and of the field, and how many there are.
+    fn beginning(
+        &self,
+        start: &str,
+    ) -> tantivy::Result<(HashMap<(usize, usize), Vec<DocId>>, u64)> {
+        let (mut found, mut frequencies) = (HashMap::new(), Frequencies::default());
         for (number, field) in self.statistics.searched.fields.iter().enumerate() {
-            for gate in &self.statistics.searched.gates {
+            for (segment, gate) in self.statistics.searched.gates.iter().enumerate() {
                 let (documents, mut counts) = (beginning(gate, field, start)?, Vec::new());
-                by_stream(gate, documents.into_iter(), &mut counts);
+                by_stream(gate, documents.iter().copied(), &mut counts);
                 frequencies.add(number, &counts);
+                found.insert((segment, number), documents);
             }
         }
-        Ok(frequencies.documents())
+        Ok((found, frequencies.documents()))
     }
 
     /// The words that end a phrase, in all fields.

@@ -1,22 +1,19 @@
 //! What is read of the segments, and in which order: the ranges in which documents can score most come first, and ranges in
 //! which none can matter any more are left out.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::question::Question;
-use super::ranges::{Bounds, MARGIN};
+use super::ranges::{Bounds, MARGIN, RANGES, Scale};
 use super::window::Negligible;
 
-/// How many ranges are read first.
-const PROMISING: usize = 256;
-/// Ranges in a window.
-const RANGES: usize = 64;
+/// Of how many windows the best range is read first.
+const PROMISING: usize = 128;
 
 /// What is still to be read of a segment.
 pub(super) struct Reading {
-    /// The most that documents of each range can score.
-    bounds: Vec<f32>,
+    /// The most that documents of each range can score, and those of each window.
+    bounds: Vec<u16>,
+    by_window: Vec<u16>,
+    scale: Scale,
     /// The clauses with the most that a document can score by each, the least first.
     by_ceiling: Vec<(usize, f32)>,
     negligible: Negligible,
@@ -25,11 +22,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: Bounds, scale: Scale) -> Self {
         let mut by_ceiling: Vec<_> = bounds.ceilings.into_iter().enumerate().collect();
         by_ceiling.sort_by(|one, other| one.1.total_cmp(&other.1));
         Self {
             bounds: bounds.by_range,
+            by_window: bounds.by_window,
+            scale,
             by_ceiling,
             negligible: Negligible::default(),
             only: None,
@@ -44,17 +43,23 @@ impl Reading {
         for (range, bound) in self.bounds.iter_mut().enumerate() {
             let window = first.get(range / RANGES).copied().unwrap_or(0);
             if window >> (range % RANGES) & 1 == 1 {
-                *bound = 0.0;
+                *bound = 0;
             }
         }
     }
 
     /// The ranges of a window with documents that can score so much.
     pub(super) fn ranges(&self, window: usize, threshold: f32) -> u64 {
+        // A range without anything of the question has no steps at all.
+        let least = self.scale.least(threshold).max(1);
+        let most = self.by_window.get(window).copied().unwrap_or(0);
+        if most < least {
+            return 0;
+        }
         let (mut bits, begin) = (0, window * RANGES);
         let bounds = self.bounds.iter().skip(begin).take(RANGES);
         for (at, bound) in bounds.enumerate() {
-            bits |= u64::from(*bound > 0.0 && *bound >= threshold) << at;
+            bits |= u64::from(*bound >= least) << at;
         }
         match &self.only {
             Some(only) => bits & only.get(window).copied().unwrap_or(0),
@@ -82,33 +87,29 @@ impl Reading {
     }
 }
 
-/// Chooses, of all segments, the ranges in which documents can score most. They are read before the others.
+/// Chooses, of all segments, ranges in which documents can score most. They are read before the others.
 pub(super) fn choose_first<'r>(segments: impl Iterator<Item = &'r mut Reading>) {
     let mut segments: Vec<_> = segments.collect();
-    let mut worst_first = BinaryHeap::with_capacity(PROMISING + 1);
-    let mut least = 0.0;
-    for (segment, reading) in segments.iter().enumerate() {
-        for (range, bound) in reading.bounds.iter().enumerate() {
-            if *bound <= least {
-                continue;
-            }
-            // The bits of positive floats order as they do.
-            worst_first.push((Reverse(bound.to_bits()), segment, range));
-            if worst_first.len() > PROMISING {
-                worst_first.pop();
-                let worst = worst_first.peek().map(|one| f32::from_bits(one.0.0));
-                least = worst.unwrap_or(0.0);
-            }
-        }
+    let mut windows = Vec::new();
+    for (segment, reading) in segments.iter_mut().enumerate() {
+        let here = reading.by_window.iter().enumerate();
+        let here = here.filter(|(_, most)| **most > 0);
+        windows.extend(here.map(|(window, most)| (*most, segment, window)));
+        reading.only = Some(vec![0; reading.by_window.len()]);
     }
-    for reading in &mut segments {
-        let windows = reading.bounds.len().div_ceil(RANGES);
-        reading.only = Some(vec![0; windows]);
+    if windows.len() > PROMISING {
+        windows.select_nth_unstable_by(PROMISING, |one, other| other.cmp(one));
+        windows.truncate(PROMISING);
     }
-    for (_, segment, range) in worst_first {
-        let only = segments.get_mut(segment).and_then(|one| one.only.as_mut());
-        if let Some(window) = only.and_then(|only| only.get_mut(range / RANGES)) {
-            *window |= 1 << (range % RANGES);
+    for (most, segment, window) in windows {
+        let Some(reading) = segments.get_mut(segment) else {
+            continue;
+        };
+        let bounds = reading.bounds.chunks(RANGES).nth(window);
+        let best = bounds.and_then(|bounds| bounds.iter().position(|bound| *bound == most));
+        let only = reading.only.as_mut().and_then(|only| only.get_mut(window));
+        if let (Some(best), Some(only)) = (best, only) {
+            *only |= 1 << best;
         }
     }
 }

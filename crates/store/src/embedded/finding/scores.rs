@@ -61,7 +61,7 @@ impl<T: Copy + Default> Scores<T> {
     }
 }
 
-/// How much of what other fields add counts: more serves collections of titled articles, less those of letters and messages.
+/// How much of what other fields add counts (bounds know it, see `ranges.rs`): more serves collections of titled articles, less those of letters and messages.
 const OTHER_FIELDS: f32 = 0.5;
 
 /// What a word scores in the fields of a document: the best of them, and a part of what the others add. A word that stands in the

@@ -46,6 +46,7 @@ impl<'q> Coverages<'q> {
 }
 
 /// What one look at all matches gathers.
+#[derive(Clone)]
 pub(super) struct Selection {
     /// The best of all, which may lend to neighbours.
     pub(super) lenders: Best,
@@ -77,6 +78,11 @@ impl Selection {
             floor: 0.0,
             by_clauses: HashMap::new(),
         }
+    }
+
+    /// Whether it goes on after an earlier page.
+    pub(super) fn is_continued(&self) -> bool {
+        self.page.after.is_some()
     }
 
     pub(super) fn wants(&self, score: f32) -> bool {

@@ -8,6 +8,7 @@ use tantivy::DocId;
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::dictionary::{Listed, Pattern};
+use super::rows::RowSet;
 use super::{Gate, Searched, SearchedField};
 use crate::stop;
 
@@ -29,6 +30,8 @@ struct Figures {
     words: HashMap<(u32, Pattern), Arc<[Listed]>>,
     /// How many words these are together.
     kept: usize,
+    /// The rows of admitted records, where not all of a stream are.
+    rows: Option<Arc<RowSet>>,
 }
 
 /// How many documents there are, and for each searched field and stream, by their numbers, how many words in how many texts.
@@ -59,6 +62,14 @@ impl SegmentFigures {
 
     pub(super) fn words(&self, key: u64, name: &(u32, Pattern)) -> Option<Arc<[Listed]>> {
         self.lock().get(&key)?.words.get(name).cloned()
+    }
+
+    pub(super) fn rows(&self, key: u64) -> Option<Arc<RowSet>> {
+        self.lock().get(&key)?.rows.clone()
+    }
+
+    pub(super) fn keep_rows(&self, key: u64, rows: Arc<RowSet>) {
+        self.keep(key, |figures| figures.rows = Some(rows));
     }
 
     pub(super) fn keep_words(&self, key: u64, name: (u32, Pattern), words: Arc<[Listed]>) {

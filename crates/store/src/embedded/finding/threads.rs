@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, DocId};
 
-use super::rank::{Found, NEIGHBOURS, Search};
+use super::rank::{Found, NEIGHBOURS};
+use super::search::Search;
 use super::{Gate, Searched};
 use crate::embedded::index::Segment;
 use crate::stop;

@@ -39,7 +39,7 @@ impl<'l> OpenClause<'l> {
             let long = long.map(|ways| Ok((ways.factor, ways.lists()?)));
             opened.push(Self {
                 long: long.collect::<tantivy::Result<_>>()?,
-                short: &clause.short,
+                short: &clause.short.scored,
             });
         }
         Ok(opened)
@@ -62,10 +62,14 @@ impl<'l> OpenClause<'l> {
     }
 
     fn skip_to(&mut self, document: DocId) {
-        if self.short.first().is_some_and(|one| one.0 < document) {
-            let before = self.short.partition_point(|one| one.0 < document);
-            self.short = self.short.get(before..).unwrap_or_default();
+        // What comes next is near, mostly.
+        let mut near = 8;
+        while (self.short.get(near)).is_some_and(|one| one.0 < document) {
+            near *= 2;
         }
+        let near = self.short.get(..=near).unwrap_or(self.short);
+        let before = near.partition_point(|one| one.0 < document);
+        self.short = self.short.get(before..).unwrap_or_default();
     }
 
     /// Hands over the documents of short lists in a part of the segment.
@@ -119,8 +123,8 @@ pub(super) fn for_each_match(
     matches: &mut dyn Matches,
 ) -> tantivy::Result<()> {
     let mut window = Window::new(lookups.gate, scores);
-    let mut wanted = OpenClause::all(&lookups.wanted)?;
-    let mut excluded = OpenClause::all(&lookups.excluded)?;
+    // Opened for the first window that is read: of many segments none is.
+    let mut opened = None;
     for number in 0..windows(lookups.gate) {
         let ranges = matches.ranges(number);
         if ranges == 0 {
@@ -129,6 +133,13 @@ pub(super) fn for_each_match(
         if stop::asked() {
             break;
         }
+        let (wanted, excluded) = match &mut opened {
+            Some(opened) => opened,
+            none => none.insert((
+                OpenClause::all(&lookups.wanted)?,
+                OpenClause::all(&lookups.excluded)?,
+            )),
+        };
         let negligible = matches.negligible();
         window.open(number, ranges);
         for (number, clause) in wanted.iter_mut().enumerate() {
@@ -136,8 +147,8 @@ pub(super) fn for_each_match(
                 window.read(number, clause);
             }
         }
-        window.probe_all(&negligible, &mut wanted, matches);
-        for clause in &mut excluded {
+        window.probe_all(&negligible, wanted, matches);
+        for clause in excluded {
             window.exclude(clause);
         }
         window.finish(matches);

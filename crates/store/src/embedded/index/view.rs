@@ -11,13 +11,17 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::schema::{ROW, STREAM};
-use crate::embedded::finding::{SegmentFigures, SegmentRanges, SegmentThreads};
+use crate::embedded::finding::{
+    Families, SegmentFigures, SegmentRanges, SegmentShortLists, SegmentThreads,
+};
 
 pub(crate) struct View {
     pub(crate) searcher: Searcher,
     /// Names the state: scores and document numbers are comparable within it.
     pub(crate) generation: u64,
     segments: Vec<Columns>,
+    /// The words that were asked for.
+    pub(crate) families: Families,
 }
 
 /// What is read beside the words of one segment.
@@ -28,6 +32,8 @@ pub(crate) struct Columns {
     pub(crate) figures: Arc<SegmentFigures>,
     /// The best scores of ranges of documents, kept as long as the segment.
     pub(crate) ranges: Arc<SegmentRanges>,
+    /// What short lists score, kept as long as the segment.
+    pub(crate) short: Arc<SegmentShortLists>,
     /// Conversations, kept as long as the segment.
     pub(crate) threads: Arc<SegmentThreads>,
 }
@@ -55,6 +61,7 @@ impl View {
                 figures: unchanged
                     .map_or_else(Arc::default, |one| Arc::clone(&one.columns.figures)),
                 ranges: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.ranges)),
+                short: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.short)),
                 threads: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.threads)),
             });
         }
@@ -67,6 +74,7 @@ impl View {
             searcher,
             generation: hasher.finish(),
             segments,
+            families: Families::default(),
         })
     }
 

@@ -9,6 +9,7 @@ use meaning::{Embedder, Window};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Opened;
+use super::scan::Signing;
 use super::vectors::{Changed, Made, MadeWindow, Progress, Vectors};
 use crate::catalog::StreamRef;
 use crate::embedded::changes::parse_stored;
@@ -23,6 +24,13 @@ use crate::{Result, stop};
 const RECORDS: usize = 64;
 /// How many windows are run at a time, unless one record alone has more: this bounds how long an erasure waits.
 const WINDOWS: usize = 64;
+
+/// A part of a record that gets a vector.
+struct Cut {
+    field: FieldName,
+    signing: Signing,
+    window: Window,
+}
 
 /// A record whose vectors are to be made.
 struct Waiting {
@@ -90,7 +98,7 @@ impl EmbeddedStore {
         model: &dyn Embedder,
         waiting: &[Waiting],
     ) -> Result<(Vec<Made>, bool)> {
-        let mut cut: Vec<(&Waiting, Vec<(FieldName, Window)>)> = Vec::new();
+        let mut cut: Vec<(&Waiting, Vec<Cut>)> = Vec::new();
         let mut windows = 0;
         for record in waiting {
             if windows >= WINDOWS {
@@ -104,15 +112,19 @@ impl EmbeddedStore {
         let mut made = Vec::with_capacity(cut.len());
         for (record, windows) in cut {
             stop::check()?;
-            let (fields, windows): (Vec<FieldName>, Vec<Window>) = windows.into_iter().unzip();
+            let (kinds, windows): (Vec<_>, Vec<Window>) = windows
+                .into_iter()
+                .map(|cut| ((cut.field, cut.signing), cut.window))
+                .unzip();
             let vectors = model.embed(&windows)?;
-            let windows = fields.into_iter().zip(windows).zip(vectors);
+            let windows = kinds.into_iter().zip(windows).zip(vectors);
             made.push(Made {
                 row: record.row,
                 version: record.version,
                 windows: windows
-                    .map(|((field, window), vector)| MadeWindow {
+                    .map(|(((field, signing), window), vector)| MadeWindow {
                         field,
+                        signing,
                         start_chars: window.start_chars,
                         end_chars: window.end_chars,
                         vector,
@@ -128,19 +140,39 @@ impl EmbeddedStore {
         entry: &StreamEntry,
         model: &dyn Embedder,
         record: &Waiting,
-    ) -> Result<Vec<(FieldName, Window)>> {
+    ) -> Result<Vec<Cut>> {
         let Some(data) = &record.data else {
             return Ok(Vec::new());
         };
         let body = parse_stored(data.clone(), self.path())?;
-        let mut windows = Vec::new();
+        let speaker = entry.layout.speaker.as_ref().and_then(|field| {
+            let name = body.text(field.as_str())?;
+            (!name.trim().is_empty()).then_some((field, name))
+        });
+        let mut cut = Vec::new();
         for field in &entry.layout.semantic {
-            if let Some(text) = body.text(field.as_str()) {
-                let here = model.windows(&text)?;
-                windows.extend(here.into_iter().map(|window| (field.clone(), window)));
+            let Some(text) = body.text(field.as_str()) else {
+                continue;
+            };
+            let mut windows = model.windows(&text)?.into_iter();
+            let mut add = |signing, window| {
+                let field = field.clone();
+                cut.push(Cut {
+                    field,
+                    signing,
+                    window,
+                });
+            };
+            if let (Some((speaker, name)), Some(first)) = (&speaker, windows.clone().next())
+                && let Some(signed) = signed(model, name, &text, &first)?
+            {
+                windows.next();
+                add(Signing::Unsigned((*speaker).clone()), first);
+                add(Signing::Signed((*speaker).clone()), signed);
             }
+            windows.for_each(|window| add(Signing::Plain, window));
         }
-        Ok(windows)
+        Ok(cut)
     }
 
     /// Leaves out vectors of records that have changed since they were made. Returns the streams that have changes without
@@ -210,11 +242,19 @@ impl EmbeddedStore {
                 forms.optional()
             });
             // What was erased or is damaged cannot be compared: its vectors are made anew.
-            let same = match forms {
+            let mut same = match forms {
                 Ok(Some((Some(then), Some(now)))) => self.same_texts(entry, then, now),
                 _ => Vec::new(),
             };
-            changed.push(Changed { row, version, same });
+            let speaker = entry.layout.speaker.as_ref();
+            let same_speaker = speaker.is_some_and(|speaker| same.contains(speaker));
+            same.retain(|field| entry.layout.semantic.contains(field));
+            changed.push(Changed {
+                row,
+                version,
+                same,
+                same_speaker,
+            });
         }
         Ok(changed)
     }
@@ -227,7 +267,7 @@ impl EmbeddedStore {
         let (Ok(then), Ok(now)) = forms else {
             return Vec::new();
         };
-        let fields = entry.layout.semantic.iter();
+        let fields = entry.layout.semantic.iter().chain(&entry.layout.speaker);
         let is_same = |field: &&FieldName| then.text(field.as_str()) == now.text(field.as_str());
         fields.filter(is_same).cloned().collect()
     }
@@ -301,14 +341,28 @@ fn forget_changed_streams(sources: &Sources, vectors: &Vectors) -> Result<()> {
     Ok(())
 }
 
-/// The fields whose meaning counts, as one text.
+/// The beginning of a text as a window of its own that says who speaks.
+fn signed(
+    model: &dyn Embedder,
+    speaker: &str,
+    text: &str,
+    window: &Window,
+) -> Result<Option<Window>> {
+    let beginning: String = text.chars().take(window.end_chars).collect();
+    let windows = model.windows(&format!("{speaker}: {beginning}"))?;
+    Ok(windows.into_iter().next().map(|signed| Window {
+        tokens: signed.tokens,
+        ..window.clone()
+    }))
+}
+
+/// The fields whose meaning counts, as one text; after an empty line, the one that names who speaks.
 fn fields_of(entry: &StreamEntry) -> String {
-    let names: Vec<&str> = entry
-        .layout
-        .semantic
-        .iter()
-        .map(FieldName::as_str)
-        .collect();
+    let fields = entry.layout.semantic.iter().map(FieldName::as_str);
+    let mut names: Vec<&str> = fields.collect();
+    if let Some(speaker) = &entry.layout.speaker {
+        names.extend(["", speaker.as_str()]);
+    }
     names.join("\n")
 }
 

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::Opened;
 use super::quantize::signs;
-use super::scan::{Admission, Near, RowSet, Wanted};
+use super::scan::{Admission, Near, Wanted};
 use crate::catalog::StreamRef;
 use crate::embedded::EmbeddedStore;
-use crate::embedded::finding::{self, Found, Page, Ranking, arrange, retain_following};
+use crate::embedded::finding::{
+    self, Found, Page, Ranking, RowSet, arrange, listed_rows, retain_following,
+};
 use crate::embedded::search::{Asked, Chosen};
 use crate::embedded::sources::StreamEntry;
 use crate::meaning::{MeaningQuestion, NearestWindow};
@@ -228,7 +230,6 @@ fn admissions(
     meant: &Meant<'_>,
     kinds: &[super::scan::Kind],
 ) -> (Vec<Admission>, RowSet) {
-    let mut rows = RowSet::default();
     let mut is_listed = false;
     let admission = |kind: &super::scan::Kind| {
         let mut scopes = asked.restrictions.iter().zip(&asked.request.scopes);
@@ -237,7 +238,8 @@ fn admissions(
             return Admission::None;
         };
         let fields = meant.question.fields.get(&scope.stream);
-        if !fields.is_some_and(|fields| fields.contains(&kind.field)) {
+        let is_for_them = kind.signing.is_for(scope.author.as_ref());
+        if !is_for_them || !fields.is_some_and(|fields| fields.contains(&kind.field)) {
             return Admission::None;
         }
         if restriction.is_whole_stream() {
@@ -247,22 +249,14 @@ fn admissions(
         Admission::Listed
     };
     let kinds: Vec<Admission> = kinds.iter().map(admission).collect();
-    if is_listed {
-        for gate in &asked.searched.gates {
-            if stop::asked() {
-                break;
-            }
-            for document in 0..gate.segment.reader.max_doc() {
-                let scope = gate.scope_of(document);
-                let restriction = scope.and_then(|scope| asked.restrictions.get(scope));
-                if restriction.is_some_and(|one| !one.is_whole_stream())
-                    && let Some(row) = gate.segment.columns.rows.first(document)
-                {
-                    rows.insert(row);
-                }
-            }
-        }
-    }
+    let rows = if is_listed {
+        listed_rows(asked.searched, &|scope| {
+            let restriction = asked.restrictions.get(scope);
+            restriction.is_some_and(|one| !one.is_whole_stream())
+        })
+    } else {
+        RowSet::default()
+    };
     (kinds, rows)
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use contract::id::FieldName;
 
+use crate::embedded::finding::RowSet;
 use crate::stop;
 
 /// The number of a kind that no vector has.
@@ -13,11 +14,56 @@ const BLOCK: usize = 16_384;
 /// When as many vectors are gone as this share of all, the rest is moved together.
 const MOST_GONE: usize = 4;
 
-/// The vectors of one field of one stream.
+/// Vectors of one field of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) stream: i64,
     pub(super) field: FieldName,
+    pub(super) signing: Signing,
+}
+
+/// Whether a vector also says who speaks. Where records are parts of conversations, how a text begins has two vectors: one
+/// with the name of its author, and one without it for those who may not see the name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Signing {
+    /// There is no other.
+    Plain,
+    /// The text alone, of which there is one that is signed with this field.
+    Unsigned(FieldName),
+    /// With the name of the author, from this field.
+    Signed(FieldName),
+}
+
+impl Signing {
+    /// As it is written in the file of vectors.
+    pub(super) fn written(&self) -> String {
+        match self {
+            Self::Plain => "plain".to_owned(),
+            Self::Unsigned(field) => format!("unsigned {field}"),
+            Self::Signed(field) => format!("signed {field}"),
+        }
+    }
+
+    pub(super) fn read(written: &str) -> Option<Self> {
+        let Some((signing, field)) = written.split_once(' ') else {
+            return (written == "plain").then_some(Self::Plain);
+        };
+        let field = FieldName::parse(field).ok()?;
+        match signing {
+            "unsigned" => Some(Self::Unsigned(field)),
+            "signed" => Some(Self::Signed(field)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is for those who see this author.
+    pub(super) fn is_for(&self, author: Option<&FieldName>) -> bool {
+        match self {
+            Self::Plain => true,
+            Self::Unsigned(field) => author != Some(field),
+            Self::Signed(field) => author == Some(field),
+        }
+    }
 }
 
 /// One vector, as it is held.
@@ -56,30 +102,6 @@ pub(super) enum Admission {
     All,
     /// Those of rows that the set holds.
     Listed,
-}
-
-/// A set of rows.
-#[derive(Debug, Default)]
-pub(super) struct RowSet(Vec<u64>);
-
-impl RowSet {
-    pub(super) fn insert(&mut self, row: u64) {
-        let Ok(at) = usize::try_from(row / 64) else {
-            return;
-        };
-        if self.0.len() <= at {
-            self.0.resize(at + 1, 0);
-        }
-        if let Some(word) = self.0.get_mut(at) {
-            *word |= 1 << (row % 64);
-        }
-    }
-
-    pub(super) fn contains(&self, row: u64) -> bool {
-        let at = usize::try_from(row / 64).ok();
-        let word = at.and_then(|at| self.0.get(at));
-        word.is_some_and(|word| word >> (row % 64) & 1 == 1)
-    }
 }
 
 /// What a pass looks for.

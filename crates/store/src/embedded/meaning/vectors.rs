@@ -10,19 +10,20 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 
 use super::quantize::{Code, signs, words_for};
 use super::remove_folder;
-use super::scan::{Entry, Kind, Table};
+use super::scan::{Entry, Kind, Signing, Table};
 use crate::embedded::directory::{create_private, create_private_file};
 use crate::embedded::sqlite::{connect, failed};
 use crate::{Result, StoreError};
 
 const FILE: &str = "vectors.db";
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 const SCHEMA: &str = "
     CREATE TABLE origin (store_id BLOB NOT NULL, model TEXT NOT NULL, dimensions INTEGER NOT NULL,
         generation INTEGER NOT NULL) STRICT;
     -- Up to which change of a stream there are vectors, and of which fields.
     CREATE TABLE progress (stream INTEGER PRIMARY KEY, fields TEXT NOT NULL, version INTEGER NOT NULL) STRICT;
-    CREATE TABLE kinds (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, field TEXT NOT NULL, UNIQUE (stream, field)) STRICT;
+    CREATE TABLE kinds (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, field TEXT NOT NULL, signing TEXT NOT NULL,
+        UNIQUE (stream, field, signing)) STRICT;
     CREATE TABLE windows (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, version INTEGER NOT NULL, kind INTEGER NOT NULL,
         first_char INTEGER NOT NULL, end_char INTEGER NOT NULL, bits BLOB NOT NULL) STRICT;
     CREATE INDEX windows_by_row ON windows (row);
@@ -61,6 +62,8 @@ pub(super) struct Changed {
     pub(super) version: u64,
     /// The fields that say what they said then.
     pub(super) same: Vec<FieldName>,
+    /// Whether it names the same author as then.
+    pub(super) same_speaker: bool,
 }
 
 /// The vectors of one record; none if it is gone or has no text.
@@ -72,6 +75,7 @@ pub(super) struct Made {
 
 pub(super) struct MadeWindow {
     pub(super) field: FieldName,
+    pub(super) signing: Signing,
     pub(super) start_chars: usize,
     pub(super) end_chars: usize,
     pub(super) vector: Vec<f32>,
@@ -152,7 +156,12 @@ impl Vectors {
                 remove_row(transaction, one.row)?;
                 let mut entries = Vec::with_capacity(one.windows.len());
                 for window in &one.windows {
-                    let kind = kind_of(transaction, stream, &window.field, &mut kinds)?;
+                    let kind = Kind {
+                        stream,
+                        field: window.field.clone(),
+                        signing: window.signing.clone(),
+                    };
+                    let kind = number_of(transaction, kind, &mut kinds)?;
                     entries.push(insert(transaction, one, kind, window)?);
                 }
                 placed.push(entries);
@@ -164,8 +173,7 @@ impl Vectors {
             Ok(())
         })?;
         let mut state = self.state_mut();
-        for (number, field) in kinds {
-            let kind = Kind { stream, field };
+        for (number, kind) in kinds {
             let at = usize::from(number);
             while state.kinds.len() < at {
                 // A number that is not used any more.
@@ -224,7 +232,12 @@ impl Vectors {
         let mut state = self.state_mut();
         let State { table, kinds, .. } = &mut *state;
         for one in changed {
-            let is_same = |kind: &Kind| kind.stream == stream && one.same.contains(&kind.field);
+            let is_same = |kind: &Kind| {
+                let says_the_same = one.same.contains(&kind.field);
+                let is_said_by_the_same =
+                    !matches!(kind.signing, Signing::Signed(_)) || one.same_speaker;
+                kind.stream == stream && says_the_same && is_said_by_the_same
+            };
             let same = (0..).zip(&*kinds).filter(|(_, kind)| is_same(kind));
             let same: Vec<u16> = same.map(|(number, _)| number).collect();
             table.remove_before(one.row, one.version, &same);
@@ -372,19 +385,24 @@ fn load(writer: &Connection, dimensions: usize) -> rusqlite::Result<State> {
         looked: HashMap::new(),
         generation: writer.query_row("SELECT generation FROM origin", [], |row| row.get(0))?,
     };
-    let mut statement = writer.prepare("SELECT id, stream, field FROM kinds ORDER BY id")?;
+    let mut statement =
+        writer.prepare("SELECT id, stream, field, signing FROM kinds ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (number, stream): (u16, i64) = (row.get(0)?, row.get(1)?);
-        let field = FieldName::parse(row.get_ref(2)?.as_str()?).map_err(|_| damaged())?;
+        let kind = Kind {
+            stream,
+            field: FieldName::parse(row.get_ref(2)?.as_str()?).map_err(|_| damaged())?,
+            signing: Signing::read(row.get_ref(3)?.as_str()?).ok_or_else(damaged)?,
+        };
         while state.kinds.len() < usize::from(number) {
             let unused = Kind {
                 stream: -1,
-                field: field.clone(),
+                ..kind.clone()
             };
             state.kinds.push(unused);
         }
-        state.kinds.push(Kind { stream, field });
+        state.kinds.push(kind);
     }
     let mut statement = writer.prepare("SELECT stream, fields, version FROM progress")?;
     let mut rows = statement.query([])?;
@@ -437,25 +455,24 @@ fn remove_row(transaction: &Transaction<'_>, row: u64) -> rusqlite::Result<()> {
     windows.execute([row]).map(drop)
 }
 
-/// The number of a stream's field, given when it is met first.
-fn kind_of(
+/// The number of a kind of vectors, given when it is met first.
+fn number_of(
     transaction: &Transaction<'_>,
-    stream: i64,
-    field: &FieldName,
-    known: &mut Vec<(u16, FieldName)>,
+    kind: Kind,
+    known: &mut Vec<(u16, Kind)>,
 ) -> rusqlite::Result<u16> {
-    if let Some((number, _)) = known.iter().find(|(_, name)| name == field) {
+    if let Some((number, _)) = known.iter().find(|(_, one)| *one == kind) {
         return Ok(*number);
     }
+    let name = params![kind.stream, kind.field.as_str(), kind.signing.written()];
     transaction.execute(
-        "INSERT OR IGNORE INTO kinds (id, stream, field)
-         VALUES ((SELECT coalesce(max(id) + 1, 0) FROM kinds), ?1, ?2)",
-        params![stream, field.as_str()],
+        "INSERT OR IGNORE INTO kinds (id, stream, field, signing)
+         VALUES ((SELECT coalesce(max(id) + 1, 0) FROM kinds), ?1, ?2, ?3)",
+        name,
     )?;
-    let sql = "SELECT id FROM kinds WHERE stream = ?1 AND field = ?2";
-    let number: u16 =
-        transaction.query_row(sql, params![stream, field.as_str()], |row| row.get(0))?;
-    known.push((number, field.clone()));
+    let sql = "SELECT id FROM kinds WHERE stream = ?1 AND field = ?2 AND signing = ?3";
+    let number: u16 = transaction.query_row(sql, name, |row| row.get(0))?;
+    known.push((number, kind));
     Ok(number)
 }
 
