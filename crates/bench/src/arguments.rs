@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Measure the owner's pages of a server of its own, beside the reads each makes at /v1
     #[arg(long, group = "surface")]
     pub pages: bool,
+    /// Measure how searches grow: the same ones in a corpus of a twelfth of the size, in turns
+    #[arg(long, group = "surface")]
+    pub growth: bool,
     /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
     #[arg(long, group = "surface")]
     pub answers: bool,
@@ -48,6 +51,9 @@ pub struct Arguments {
     /// Also search by meaning and by both, with the sentence model in this folder; time a pass over a million vectors
     #[arg(long, value_name = "DIR", requires = "finding")]
     pub model: Option<PathBuf>,
+    /// Add the parts of finding one after another, and print what each brings
+    #[arg(long, requires = "finding")]
+    pub parts: bool,
     /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,

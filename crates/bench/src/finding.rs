@@ -3,6 +3,7 @@
 
 mod collection;
 mod import;
+mod parts;
 mod raw;
 mod scan;
 mod score;
@@ -21,6 +22,7 @@ use contract::search::{SearchHit, SearchMode, SearchQuery};
 use contract::time::Clock;
 use read::GrantReader;
 use serde_json::{Value, json};
+use store::search::Part;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -43,6 +45,8 @@ pub struct FindingOptions {
     pub collection: Option<PathBuf>,
     /// The folder of a sentence model, to search by meaning too.
     pub model: Option<PathBuf>,
+    /// Whether the parts of finding are added one after another, to see what each brings.
+    pub parts: bool,
     /// Where the time comes from: tokens live in it.
     pub clock: Arc<dyn Clock>,
     /// Report as JSON instead of a table.
@@ -67,6 +71,14 @@ pub fn run_finding(
     };
     let frequencies = Frequencies::count(texts.iter().map(|one| one.text.as_str()));
     let judged = collection.judged();
+    if options.parts {
+        let asked = parts::Asked {
+            judged: &judged,
+            frequencies: &frequencies,
+            by_meaning: options.model.is_some(),
+        };
+        return parts::report(&asked, ours, options.json, out, progress);
+    }
     let mut report = Report {
         documents: texts.len(),
         questions: judged.len(),
@@ -112,6 +124,7 @@ fn missing(judged: &[(&Query, &Gold)], texts: &[SearchedText]) -> usize {
 /// The collection in a data directory, with a reader over it as a client has one.
 struct Imported {
     reader: GrantReader,
+    granted: GrantedDirectory,
     naming: Naming,
     runtime: Runtime,
     /// How many records a second got their vectors, where there is a model.
@@ -147,12 +160,23 @@ impl Imported {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let imported = Self {
             reader: granted.reader_over(&data)?,
+            granted,
             naming,
             runtime: { runtime }.enable_all().build()?,
             embedded,
             _folder: folder,
         };
         Ok((imported, texts))
+    }
+
+    /// The same, answered without some parts of finding.
+    fn without(self, parts: &[Part]) -> Result<Self, BenchError> {
+        // A directory is open once at a time.
+        drop(self.reader);
+        Ok(Self {
+            reader: self.granted.reader_without(parts)?,
+            ..self
+        })
     }
 
     /// The ids of the hits of a search that says nothing but its words.
@@ -298,11 +322,16 @@ mod tests {
         let options = FindingOptions {
             collection,
             model,
+            parts: false,
             clock: Arc::new(Instant(1_767_225_600_000_000)),
             json,
         };
+        asked(&options)
+    }
+
+    fn asked(options: &FindingOptions) -> String {
         let mut out = Vec::new();
-        run_finding(&options, &mut out, &mut |_| ()).unwrap();
+        run_finding(options, &mut out, &mut |_| ()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -337,6 +366,27 @@ mod tests {
         let table = run(Some(folder.path().to_owned()), None, false);
         assert!(table.contains("1 judgements name documents"), "{table}");
         assert_eq!(table.lines().count(), 2 + 2 + 6, "{table}");
+    }
+
+    #[test]
+    fn parts_are_added_one_after_another() {
+        let options = FindingOptions {
+            collection: None,
+            model: None,
+            parts: true,
+            clock: Arc::new(Instant(1_767_225_600_000_000)),
+            json: true,
+        };
+        let report: Value = serde_json::from_str(&asked(&options)).unwrap();
+        let at_ten = |step: usize, wording: &str| {
+            let success = &report["parts"][step][wording]["success"]["10"];
+            success.as_f64().unwrap()
+        };
+        let last = report["parts"].as_array().unwrap().len() - 1;
+        assert_eq!(last, 5);
+        assert!(at_ten(last, "as asked") > at_ten(0, "as asked"));
+        let misspelt = [2, 3].map(|step| at_ten(step, "one letter wrong"));
+        assert!(misspelt[1] > misspelt[0], "{misspelt:?}");
     }
 
     #[test]

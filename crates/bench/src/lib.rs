@@ -6,6 +6,7 @@ mod contender;
 mod corpus;
 mod error;
 mod finding;
+mod growth;
 mod measure;
 mod ours;
 mod phases;
@@ -20,6 +21,7 @@ pub use contender::{Contender, PageDepth, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
 pub use finding::{FindingOptions, run_finding};
+pub use growth::run_growth;
 pub use measure::{
     Figure, Measurement, Repetition, Report, Target, TargetLine, TargetReport, Unit, Work,
     anonymous_memory, compare, cpu_time, folder_size,

@@ -70,10 +70,14 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         let options = FindingOptions {
             collection: collection.clone(),
             model: options.model.clone(),
+            parts: options.parts,
             clock: Arc::new(SystemClock),
             json: options.json,
         };
         return bench::run_finding(&options, &mut out, &mut progress);
+    }
+    if options.growth {
+        return bench::run_growth(&corpus, &mut out, &mut progress);
     }
     let surface = match (options.http, options.mcp, options.mcp_http, options.pages) {
         (true, ..) => Surface::Http,

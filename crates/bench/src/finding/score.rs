@@ -77,6 +77,11 @@ impl Scores {
         Figure::from_times(self.times.clone())
     }
 
+    /// Success among the first ten, in percent.
+    pub(super) fn at_ten(&self) -> String {
+        self.cells()[2].clone()
+    }
+
     /// A line of the table; shares in percent.
     pub(super) fn cells(&self) -> [String; 10] {
         let percent = |sum: f64| format!("{:.1}", 100.0 * self.share(sum));

@@ -10,6 +10,7 @@ use contract::time::Clock;
 use demo::Life;
 use grants::{Flags, Secret, Selection};
 use read::{GrantReader, ReaderSettings};
+use store::search::Part;
 use store::{Catalog as _, EmbeddedStore, OpenOptions, Search as _, Store};
 
 use crate::BenchError;
@@ -61,9 +62,17 @@ impl GrantedDirectory {
         (0..clients).map(issue).collect()
     }
 
+    /// A reader over the directory itself that finds without some parts.
+    pub(crate) fn reader_without(&self, parts: &[Part]) -> Result<GrantReader, BenchError> {
+        self.reader(open(&self.folder, &self.clock)?.without(parts))
+    }
+
     /// A reader under this grant over another directory with the same corpus. It takes no notes of what it shows.
     pub(crate) fn reader_over(&self, folder: &Path) -> Result<GrantReader, BenchError> {
-        let store = open(folder, &self.clock)?;
+        self.reader(open(folder, &self.clock)?)
+    }
+
+    fn reader(&self, store: EmbeddedStore) -> Result<GrantReader, BenchError> {
         let settings = settings(&store, &self.clock)?;
         let store: Arc<dyn Store> = Arc::new(store);
         Ok(GrantReader::new(store, self.authority.clone(), settings))
