@@ -37,6 +37,7 @@ mod remembered;
 pub mod restore;
 mod restrict;
 mod search;
+mod searched_fields;
 mod select;
 mod sources;
 mod sqlite;

@@ -54,9 +54,10 @@ impl Lookup {
     /// The alternatives, with or without forms of a word that occurs itself.
     pub(super) fn alternatives(&self, with_forms: bool) -> &[Alternative] {
         let all = self.alternatives.as_slice();
-        match self.has_forms && !with_forms {
-            true => all.get(..1).unwrap_or(all),
-            false => all,
+        if self.has_forms && !with_forms {
+            all.get(..1).unwrap_or(all)
+        } else {
+            all
         }
     }
 }

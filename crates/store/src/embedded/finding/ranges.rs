@@ -174,10 +174,6 @@ impl Chunk {
 
 /// The product of a number and a part of one, rounded down.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the upper half of a product of two bytes each"
-)]
 fn product(number: u16, part: u16) -> u16 {
     ((u32::from(number) * u32::from(part)) >> 16) as u16
 }
