@@ -198,6 +198,27 @@ pub fn walk(path: &Path, limits: Limits) -> io::Result<Option<Contents>> {
     Ok(is_archive.then(|| walk.finished()))
 }
 
+/// The files inside a document that is a zip, as those of offices and books are.
+pub(crate) fn document_parts(bytes: Vec<u8>, limits: &Limits) -> io::Result<Vec<Member>> {
+    let place = Place::new("", "");
+    let entries = zip::list(&Bytes::from(bytes), limits)?.into_iter();
+    let parts = entries.filter_map(|entry| {
+        let part = entry.part.ok()?;
+        let size = Some(part.size()).filter(|size| *size <= limits.member_bytes)?;
+        Some(place.join(&entry.name).member(size, Content::Zip(part)))
+    });
+    Ok(parts.collect())
+}
+
+/// Whether the files of a zip make one document together: of an office, or a book.
+fn is_document(entries: &[zip::Entry]) -> bool {
+    let is_first = |name| entries.first().is_some_and(|entry| entry.name == name);
+    is_first("mimetype")
+        || entries
+            .iter()
+            .any(|entry| entry.name == "[Content_Types].xml")
+}
+
 struct Walk {
     limits: Limits,
     contents: Contents,
@@ -349,6 +370,9 @@ impl Walk {
     fn archive(&mut self, bytes: &Bytes, shown: &str, nesting: usize) -> io::Result<bool> {
         if zip::is_zip(bytes)? {
             let entries = zip::list(bytes, &self.limits)?;
+            if is_document(&entries) {
+                return Ok(false);
+            }
             let place = Place::in_archive(shown, entries.iter().map(|entry| entry.name.as_str()));
             for entry in entries {
                 let content = |part: ZipPart| (part.size(), Content::Zip(part));

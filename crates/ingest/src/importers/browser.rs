@@ -166,7 +166,7 @@ const IMPORTER: MakeImporter = |input, acceptor, companions| {
     if members.iter().any(|member| member == "Browser History") {
         return Box::new(PieceImporter::new(
             reader,
-            Cut::In("Browser History"),
+            Cut::Members(&["Browser History"]),
             acceptor,
             Takeout,
         ));

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::html::add_html_token;
 
@@ -44,6 +45,35 @@ const INLINE: [&str; 13] = [
 
 pub(super) fn to_text(html: &str) -> String {
     Text::default().read(html)
+}
+
+/// The characters of a file, as its byte order mark or its declaration says; else UTF-8, or what it can be instead.
+pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let declared = || {
+        let head = String::from_utf8_lossy(bytes.get(..1024).unwrap_or(bytes));
+        let (_, label) = head.split_once("charset=")?;
+        let label = label.trim_start_matches(['"', '\'']);
+        let label = label.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
+        Encoding::for_label(label.into_iter().next()?.as_bytes())
+    };
+    if Encoding::for_bom(bytes).is_none()
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        return text.into();
+    }
+    let encoding = declared().filter(|encoding| *encoding != UTF_8);
+    encoding.unwrap_or(WINDOWS_1252).decode(bytes).0
+}
+
+/// What stands in the element `title`.
+pub(super) fn title(html: &str) -> Option<String> {
+    let mut tags = html.match_indices('<');
+    let tag =
+        tags.find_map(|(at, _)| Tag::begun_by(html.get(at..)?).filter(|tag| tag.name == "title"));
+    let inside = after_tag(tag?.after);
+    let inside = inside.split_once("</").map_or(inside, |(inside, _)| inside);
+    let title = to_text(inside).replace('\n', " ");
+    (!title.is_empty()).then_some(title)
 }
 
 /// The text of what was typed, HTML or not. Line ends are meant as such there, and where a link leads is told.
@@ -440,6 +470,24 @@ mod tests {
         ] {
             assert_eq!(typed_to_text(typed), expected, "{typed}");
         }
+    }
+
+    #[test]
+    fn files_say_how_they_are_encoded_and_what_they_are_called() {
+        for (bytes, expected) in [
+            (b"caf\xc3\xa9".as_slice(), "café"),
+            (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
+            (b"caf\xe9", "café"),
+            (b"c\0a\0", "c\0a\0"),
+            (b"\xff\xfec\0\xe9\0", "cé"),
+            (b"<meta charset='koi8-r'>\xc1", "<meta charset='koi8-r'>а"),
+            (b"<meta charset=utf-8>\xe9", "<meta charset=utf-8>é"),
+        ] {
+            assert_eq!(decoded(bytes), expected);
+        }
+        let page = "<html><head><TITLE lang=en>A &amp;\nB</TITLE></head>";
+        assert_eq!(title(page).as_deref(), Some("A & B"));
+        assert_eq!(title("<p>no</p>"), None);
     }
 
     proptest! {

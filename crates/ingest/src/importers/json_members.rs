@@ -3,6 +3,24 @@
 use contract::time::Instant;
 use serde_json::Value;
 
+use super::outline::Outline;
+
+/// The names of the members of the object that a file begins with, or of the first one of the list that it is.
+pub(crate) fn members_of(head: &[u8]) -> Vec<String> {
+    let mut outline = Outline::new(head);
+    let mut names = Vec::new();
+    drop(outline.enter(b'['));
+    if outline.enter(b'{').unwrap_or_default() {
+        while let Ok(Some(name)) = outline.member() {
+            names.push(name);
+            if outline.skip().is_err() {
+                break;
+            }
+        }
+    }
+    names
+}
+
 /// A text that says something.
 pub(crate) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     let text = value.get(name).and_then(Value::as_str);

@@ -35,7 +35,7 @@ pub(crate) const EXPORT: Known = Known {
         // What cannot be read is told when it is read.
         let cut = match reader.fill_buf() {
             Ok(head) if head.starts_with(TABLE) => Cut::Whole,
-            _ => Cut::In("orderedItems"),
+            _ => Cut::Members(&["orderedItems"]),
         };
         let converter = Mastodon { kind };
         Box::new(PieceImporter::new(reader, cut, acceptor, converter))

@@ -1,5 +1,5 @@
-//! Files that fall into pieces: the elements of a JSON array, the lines of a log, or one piece alone. Each piece is held, up
-//! to a limit, and made into records; the file as a whole never is.
+//! Files that fall into pieces: the elements of a JSON array, elements of XML, the lines of a log, or one piece alone. Each piece is
+//! held, up to a limit, and made into records; the file as a whole never is.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,8 +11,11 @@ use serde_json::Value;
 use crate::accept::Acceptor;
 use crate::error::InputError;
 use crate::importer::{Importer, Item};
-use crate::importers::outline::Outline;
-use crate::lines::{Lines, MAX_LINE_BYTES};
+use crate::importers::csv::Rows;
+use crate::importers::json_pieces::JsonPieces;
+use crate::importers::marked::Marked;
+use crate::importers::xml::{Cutter, XmlCut};
+use crate::lines::{BYTE_ORDER_MARK, Lines, MAX_LINE_BYTES};
 use crate::rejection::{Rejection, RejectionCode};
 
 /// Makes records of pieces.
@@ -71,26 +74,155 @@ pub(crate) fn read_text(piece: &[u8]) -> Cow<'_, str> {
     encoding.decode(piece).0
 }
 
+/// Whether a file begins with this, white space aside. Nothing of it is consumed.
+pub(crate) fn begins_with(reader: &mut impl BufRead, what: &[u8]) -> bool {
+    let head = reader.fill_buf().unwrap_or_default();
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    head.trim_ascii_start().starts_with(what)
+}
+
+/// Whether the first row of a table names these columns, among others.
+pub(crate) fn has_columns(head: &[u8], columns: &[&str]) -> bool {
+    let Ok(mut rows) = Rows::with_delimiter(head, MAX_LINE_BYTES, b',') else {
+        return false;
+    };
+    let names = rows.next_cells().ok().flatten().unwrap_or_default();
+    let mut columns = columns.iter();
+    columns.all(|column| names.iter().any(|name| name.trim() == *column))
+}
+
 /// How a file falls into pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cut {
     /// The elements of the array that the file is, or the file itself if it is an object.
     Elements,
-    /// The elements of the array that is this member of the file.
-    In(&'static str),
+    /// The same, or the elements of these members if the file is an object.
+    Members(&'static [&'static str]),
     Lines,
+    /// Elements of XML.
+    Xml(XmlCut),
+    /// The rows of a table, each as an object with the names of its first row.
+    Rows,
+    /// What begins with this.
+    Marked(&'static str),
     Whole,
 }
 
 enum Pieces<R> {
-    Elements {
-        outline: Outline<R>,
-        /// The member that the array is, if it is one.
-        member: Option<&'static str>,
-        begun: bool,
-    },
+    Json(JsonPieces<R>),
     Lines(Lines<R>),
-    Whole(Option<R>),
+    Xml(Box<Cutter<R>>),
+    Rows(Box<Table<R>>),
+    Marked(Marked<R>),
+    Whole { reader: Option<R>, held: Vec<u8> },
+}
+
+/// A piece, or why it is none.
+enum Piece<'p> {
+    Whole(&'p [u8]),
+    Blank,
+    TooLong,
+    Refused(&'static str),
+}
+
+impl<'p> Piece<'p> {
+    fn new(fits: bool, bytes: &'p [u8]) -> Self {
+        if fits {
+            Self::Whole(bytes)
+        } else {
+            Self::TooLong
+        }
+    }
+}
+
+impl<R: BufRead> Pieces<R> {
+    fn new(reader: R, cut: Cut) -> Self {
+        match cut {
+            Cut::Elements => Self::Json(JsonPieces::new(reader, &[])),
+            Cut::Members(members) => Self::Json(JsonPieces::new(reader, members)),
+            Cut::Lines => Self::Lines(Lines::new(reader, MAX_LINE_BYTES)),
+            Cut::Xml(cut) => Self::Xml(Box::new(Cutter::new(reader, cut))),
+            Cut::Rows => Self::Rows(Box::new(Table::Begin(Some(reader)))),
+            Cut::Marked(mark) => Self::Marked(Marked::new(reader, mark)),
+            Cut::Whole => Self::Whole {
+                reader: Some(reader),
+                held: Vec::new(),
+            },
+        }
+    }
+
+    /// The next piece and its line; nothing at the end.
+    fn next(&mut self) -> Result<Option<(u64, Piece<'_>)>, InputError> {
+        Ok(match self {
+            Self::Json(json) => json
+                .take(MAX_LINE_BYTES)?
+                .map(|fits| (json.line(), Piece::new(fits, json.taken()))),
+            Self::Xml(xml) => xml
+                .take(MAX_LINE_BYTES)?
+                .map(|fits| (xml.line(), Piece::new(fits, xml.taken()))),
+            Self::Marked(text) => text
+                .take(MAX_LINE_BYTES)?
+                .map(|fits| (text.line(), Piece::new(fits, text.taken()))),
+            Self::Lines(lines) => lines.read()?.map(|line| {
+                let piece = match line.bytes {
+                    Some(bytes) if bytes.trim_ascii().is_empty() => Piece::Blank,
+                    Some(bytes) => Piece::Whole(bytes),
+                    None => Piece::TooLong,
+                };
+                (line.number, piece)
+            }),
+            Self::Rows(table) => table.next_row()?,
+            Self::Whole { reader, held } => {
+                let Some(reader) = reader.take() else {
+                    return Ok(None);
+                };
+                let room = MAX_LINE_BYTES as u64 + 1;
+                reader.take(room).read_to_end(held)?;
+                Some((1, Piece::new(held.len() <= MAX_LINE_BYTES, held)))
+            }
+        })
+    }
+}
+
+enum Table<R> {
+    Begin(Option<R>),
+    Read {
+        rows: Rows<R>,
+        names: Vec<String>,
+        row: Vec<u8>,
+    },
+}
+
+impl<R: BufRead> Table<R> {
+    /// The line of the next row, and the row as JSON.
+    fn next_row(&mut self) -> Result<Option<(u64, Piece<'_>)>, InputError> {
+        if let Self::Begin(reader) = self {
+            let Some(reader) = reader.take() else {
+                return Ok(None);
+            };
+            let mut rows = Rows::with_delimiter(reader, MAX_LINE_BYTES, b',')?;
+            let names = rows.next_cells()?.unwrap_or_default();
+            let names = names.iter().map(|name| name.trim().to_owned()).collect();
+            let row = Vec::new();
+            *self = Self::Read { rows, names, row };
+        }
+        let Self::Read { rows, names, row } = self else {
+            return Ok(None);
+        };
+        let Some((line, texts)) = rows.next_texts()? else {
+            return Ok(None);
+        };
+        let Some(texts) = texts else {
+            let why = "the quotes of the row do not fit, or it is too long";
+            return Ok(Some((line, Piece::Refused(why))));
+        };
+        let cells = names
+            .iter()
+            .cloned()
+            .zip(texts.into_iter().map(Value::from));
+        *row = Value::Object(cells.collect()).to_string().into_bytes();
+        Ok(Some((line, Piece::Whole(row))))
+    }
 }
 
 pub(crate) struct PieceImporter<'a, R, C> {
@@ -104,22 +236,8 @@ pub(crate) struct PieceImporter<'a, R, C> {
 
 impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
     pub(crate) fn new(reader: R, cut: Cut, acceptor: &'a Acceptor<'a>, converter: C) -> Self {
-        let pieces = match cut {
-            Cut::Elements => Pieces::Elements {
-                outline: Outline::new(reader),
-                member: None,
-                begun: false,
-            },
-            Cut::In(member) => Pieces::Elements {
-                outline: Outline::new(reader),
-                member: Some(member),
-                begun: false,
-            },
-            Cut::Lines => Pieces::Lines(Lines::new(reader, MAX_LINE_BYTES)),
-            Cut::Whole => Pieces::Whole(Some(reader)),
-        };
         Self {
-            pieces,
+            pieces: Pieces::new(reader, cut),
             acceptor,
             converter,
             ready: VecDeque::new(),
@@ -131,49 +249,17 @@ impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
     /// Takes the next piece apart. Says no at the end.
     fn advance(&mut self) -> Result<bool, InputError> {
         let mut made = Made::default();
-        let converter = &mut self.converter;
-        let mut convert = |piece: Option<&[u8]>| {
-            let outcome = match piece {
-                Some(piece) => converter.convert(piece, &mut made),
-                None => Err(too_long()),
-            };
-            (piece.map_or(0, <[u8]>::len), outcome)
+        let Some((line, piece)) = self.pieces.next()? else {
+            return Ok(false);
         };
-        let done = match &mut self.pieces {
-            Pieces::Elements {
-                outline,
-                member,
-                begun,
-            } => {
-                if !next_element(outline, *member, begun)? {
-                    return Ok(false);
-                }
-                self.line = outline.line();
-                let fits = outline.take(MAX_LINE_BYTES)?;
-                convert(fits.then_some(outline.taken()))
-            }
-            Pieces::Lines(lines) => {
-                let Some(line) = lines.read()? else {
-                    return Ok(false);
-                };
-                self.line = line.number;
-                match line.bytes {
-                    Some(bytes) if bytes.trim_ascii().is_empty() => (0, Ok(())),
-                    bytes => convert(bytes),
-                }
-            }
-            Pieces::Whole(reader) => {
-                let Some(reader) = reader.take() else {
-                    return Ok(false);
-                };
-                let mut piece = Vec::new();
-                reader
-                    .take(MAX_LINE_BYTES as u64 + 1)
-                    .read_to_end(&mut piece)?;
-                convert((piece.len() <= MAX_LINE_BYTES).then_some(&piece))
-            }
+        self.line = line;
+        let done = match piece {
+            Piece::Whole(piece) => (piece.len(), self.converter.convert(piece, &mut made)),
+            Piece::Blank => (0, Ok(())),
+            Piece::TooLong => (0, Err(too_long())),
+            Piece::Refused(why) => (0, Err(malformed(why))),
         };
-        self.keep(self.line, done, made);
+        self.keep(line, done, made);
         Ok(true)
     }
 
@@ -211,45 +297,6 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
     fn note(&self) -> Option<String> {
         self.converter.note()
     }
-}
-
-/// Whether another element comes next: of the array that the file is, or that a member of it is. A file that is no array is one element
-/// itself.
-fn next_element<R: BufRead>(
-    outline: &mut Outline<R>,
-    member: Option<&str>,
-    begun: &mut bool,
-) -> Result<bool, InputError> {
-    let is_first = !std::mem::replace(begun, true);
-    match member {
-        Some(member) if is_first && !enter_member(outline, member)? => return Ok(false),
-        // What follows the array in its object says nothing.
-        Some(_) => return outline.element(),
-        None if is_first && !outline.enter(b'[')? => return Ok(true),
-        None if !is_first && outline.peek()?.is_none() => return Ok(false),
-        None => {}
-    }
-    if outline.element()? {
-        return Ok(true);
-    }
-    match outline.peek()? {
-        None => Ok(false),
-        Some(_) => Err(outline.broken("something follows the end of the list")),
-    }
-}
-
-/// Steps into the array that is a member of the object that comes next. Says no if there is none.
-fn enter_member<R: BufRead>(outline: &mut Outline<R>, wanted: &str) -> Result<bool, InputError> {
-    if !outline.enter(b'{')? {
-        return Err(outline.broken("the file is no object"));
-    }
-    while let Some(name) = outline.member()? {
-        if name == wanted && outline.enter(b'[')? {
-            return Ok(true);
-        }
-        outline.skip()?;
-    }
-    Ok(false)
 }
 
 fn too_long() -> Rejection {

@@ -76,17 +76,28 @@ impl<R: BufRead> Rows<R> {
 
     /// The texts of the next row that can be read; nothing at the end.
     pub(crate) fn next_cells(&mut self) -> io::Result<Option<Vec<String>>> {
-        while let Some(row) = self.read()? {
-            if row.too_long || row.misquoted.is_some() {
-                continue;
+        while let Some((_, texts)) = self.next_texts()? {
+            if texts.is_some() {
+                return Ok(texts);
             }
-            let encoding = self.input.encoding;
-            let cells = self
-                .cells()
-                .map(|cell| encoding.decode(cell).unwrap_or_default());
-            return Ok(Some(cells.map(Cow::into_owned).collect()));
         }
         Ok(None)
+    }
+
+    /// The line of the next row and its texts, which a row without an end or of too many bytes does not have. Nothing at the end.
+    pub(crate) fn next_texts(&mut self) -> io::Result<Option<(u64, Option<Vec<String>>)>> {
+        let Some(row) = self.read()? else {
+            return Ok(None);
+        };
+        if row.too_long || row.misquoted.is_some() {
+            return Ok(Some((row.line, None)));
+        }
+        let encoding = self.input.encoding;
+        let cells = self
+            .cells()
+            .map(|cell| encoding.decode(cell).unwrap_or_default());
+        let texts = cells.map(Cow::into_owned).collect();
+        Ok(Some((row.line, Some(texts))))
     }
 
     /// The names in the first row; nothing if there is none.
