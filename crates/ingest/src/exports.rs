@@ -17,8 +17,9 @@ use tempfile::TempPath;
 use crate::accept::Acceptor;
 use crate::importer::Importer;
 use crate::importers::{
-    agent_logs, bank, browser, calendar, chatgpt, claude, contacts, discord, git, github, linkedin,
-    mail, markdown, mastodon, meta, reddit, slack, telegram, whatsapp, x,
+    agent_logs, bank, browser, calendar, chatgpt, claude, contacts, discord, documents, git,
+    github, health, linkedin, mail, markdown, mastodon, media, meta, notes, photos, places, reddit,
+    slack, takeout, telegram, whatsapp, x,
 };
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
@@ -71,6 +72,8 @@ pub(crate) enum Verdict {
     Takes,
     /// Takes it, and before others, which refer to what it holds: the lower, the earlier.
     Before(u8),
+    /// Takes it if nobody else knows it.
+    Otherwise,
     /// Knows it, and leaves it, because of this.
     Leaves(&'static str),
     /// It looks like one, and is none, because of this.
@@ -144,6 +147,24 @@ impl Export {
     pub const MASTODON: Self = Self(&mastodon::EXPORT);
     pub const REDDIT: Self = Self(&reddit::EXPORT);
     pub const X: Self = Self(&x::EXPORT);
+    pub const APPLE_HEALTH: Self = Self(&health::EXPORT);
+    pub const APPLE_NOTES: Self = Self(&notes::APPLE_NOTES);
+    pub const EVERNOTE: Self = Self(&notes::EVERNOTE);
+    pub const GOOGLE_KEEP: Self = Self(&notes::KEEP);
+    pub const NOTION: Self = Self(&notes::NOTION);
+    pub const FEEDS: Self = Self(&media::FEEDS);
+    pub const GOODREADS: Self = Self(&media::GOODREADS);
+    pub const GOOGLE_ACTIVITY: Self = Self(&takeout::ACTIVITY);
+    pub const GOOGLE_FIT: Self = Self(&takeout::FIT);
+    pub const GOOGLE_PAY: Self = Self(&takeout::PAY);
+    pub const GOOGLE_TIMELINE: Self = Self(&takeout::TIMELINE);
+    pub const KINDLE: Self = Self(&media::KINDLE);
+    pub const LETTERBOXD: Self = Self(&media::LETTERBOXD);
+    pub const NETFLIX: Self = Self(&media::NETFLIX);
+    pub const PHOTOS: Self = Self(&photos::EXPORT);
+    pub const PLACES: Self = Self(&places::EXPORT);
+    pub const SPOTIFY: Self = Self(&media::SPOTIFY);
+    pub const DOCUMENTS: Self = Self(&documents::EXPORT);
     pub const MARKDOWN: Self = Self(&markdown::EXPORT);
     pub const SLACK: Self = Self(&slack::EXPORT);
     pub const CALENDAR: Self = Self(&calendar::EXPORT);
@@ -175,9 +196,33 @@ impl Export {
         Self::REDDIT,
         Self::MASTODON,
         Self::DISCORD,
+        Self::APPLE_HEALTH,
+        Self::EVERNOTE,
+        Self::GOOGLE_KEEP,
+        Self::APPLE_NOTES,
+        Self::NOTION,
+        Self::GOOGLE_ACTIVITY,
+        Self::GOOGLE_TIMELINE,
+        Self::GOOGLE_FIT,
+        Self::GOOGLE_PAY,
+        Self::PLACES,
+        Self::SPOTIFY,
+        Self::NETFLIX,
+        Self::GOODREADS,
+        Self::LETTERBOXD,
+        Self::KINDLE,
+        Self::FEEDS,
         // Any text may be one of these, so they are asked last.
         Self::MARKDOWN,
+        Self::DOCUMENTS,
+        Self::PHOTOS,
     ];
+
+    /// What people look for and is not taken, and why.
+    pub const NOT_KNOWN: &[(&'static str, &'static str)] = &[(
+        "Signal",
+        "its backups are encrypted, in formats of its own that change; a table that another program made of one is imported like any table",
+    )];
 
     /// Tells from the beginning of a file what it is. The content decides; the path, empty for a pipe, at most helps.
     pub fn recognise(head: &[u8], path: &str) -> Option<Recognised> {
@@ -191,6 +236,10 @@ impl Export {
                     return Some(Recognised::Export { export, rank });
                 }
                 Verdict::Before(rank) => return Some(Recognised::Export { export, rank }),
+                Verdict::Otherwise => {
+                    let rank = u8::MAX;
+                    return left.or(Some(Recognised::Export { export, rank }));
+                }
                 Verdict::Leaves(why) => left = left.or(Some(Recognised::Left(why))),
                 Verdict::Misses(_) | Verdict::Unlike => {}
             }
@@ -356,13 +405,13 @@ mod tests {
             ("BEGIN:VCARD\nVERSION:2.1\n", "x", Some(Export::CONTACTS)),
             ("BEGIN:VCARDS\n", "x.vcf", None),
             ("BEGIN:VEVENT\n", "x.ics", None),
-            ("Subject: only one\n\nHello", "notes.txt", None),
+            ("Subject: only one\n\nHello", "notes", None),
+            ("From here on it is a story.\nOnce: upon\n", "story", None),
             (
-                "From here on it is a story.\nOnce: upon\n",
-                "story.txt",
-                None,
+                "Dear diary,\nFrom: nobody\nTo: nobody\n",
+                "diary.txt",
+                Some(Export::DOCUMENTS),
             ),
-            ("Dear diary,\nFrom: nobody\nTo: nobody\n", "diary.txt", None),
             ("{\"subject\":\"x\"}\n", "x.eml", None),
             ("id,subject\n1,x\n", "x", None),
             ("", "x", None),

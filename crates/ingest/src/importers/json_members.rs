@@ -3,22 +3,11 @@
 use contract::time::Instant;
 use serde_json::Value;
 
-use super::outline::Outline;
+use super::outline::first_members;
 
 /// The names of the members of the object that a file begins with, or of the first one of the list that it is.
 pub(crate) fn members_of(head: &[u8]) -> Vec<String> {
-    let mut outline = Outline::new(head);
-    let mut names = Vec::new();
-    drop(outline.enter(b'['));
-    if outline.enter(b'{').unwrap_or_default() {
-        while let Ok(Some(name)) = outline.member() {
-            names.push(name);
-            if outline.skip().is_err() {
-                break;
-            }
-        }
-    }
-    names
+    first_members(head, "").0
 }
 
 /// A text that says something.

@@ -1,0 +1,110 @@
+//! Letterboxd: a table for each thing that can be said of a film.
+
+use std::sync::LazyLock;
+
+use serde_json::{Number, json};
+
+use crate::exports::{Candidate, Known, Verdict};
+use crate::importers::html;
+use crate::importers::json_members::{some_list, text};
+use crate::importers::pieces::{
+    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
+};
+use crate::readable_key::{readable_key, short_hash};
+use crate::rejection::Rejection;
+use crate::shape::{self, Shape, Stream};
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "letterboxd",
+    title: "a Letterboxd export (zip)",
+    connector_key: "letterboxd",
+    declaration: || &DECLARATION,
+    origin: "letterboxd.com: Settings > Data > Export your data",
+    contents: "diary, reviews, ratings, films watched and to be watched; lists and comments are left",
+    recognise,
+    importer: |input, acceptor, _| {
+        let converter = Films {
+            list: input.stem().to_owned(),
+        };
+        let reader = input.into_reader();
+        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, converter))
+    },
+};
+
+const SHAPE: Shape = Shape {
+    key: "letterboxd",
+    name: "Letterboxd",
+    streams: &[Stream {
+        name: "films",
+        label: "Films",
+        about: "What was said of films; of one film there can be several.",
+        time: Some("day"),
+        fields: &[
+            shape::text("id"),
+            shape::text("title").role("title").searched().grouped(),
+            shape::integer("year"),
+            shape::text("list")
+                .grouped()
+                .about("diary, reviews, ratings, watched, watchlist or likes."),
+            shape::date("day").about("When it was watched, or put on the list."),
+            shape::number("rating").about("From 0.5 to 5."),
+            shape::boolean("is_rewatch").grouped(),
+            shape::texts("tags"),
+            shape::text("text").role("body").searched(),
+            shape::text("url").role("url"),
+        ],
+        children: &[],
+    }],
+};
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    if !has_columns(file.head, &["Date", "Name", "Letterboxd URI"]) {
+        return Verdict::Unlike;
+    }
+    let mut folders = file.path.rsplit('/').skip(1);
+    match folders.next() {
+        Some("deleted" | "orphaned") => Verdict::Leaves("what was removed from Letterboxd"),
+        Some("lists") => Verdict::Leaves("lists of Letterboxd"),
+        _ => Verdict::Takes,
+    }
+}
+
+struct Films {
+    list: String,
+}
+
+impl Converter for Films {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let row = parse_json(piece)?;
+        let Some((name, url)) = text(&row, "Name").zip(text(&row, "Letterboxd URI")) else {
+            return Err(malformed("the row has no name or no address"));
+        };
+        let list = match self.list.as_str() {
+            "films" => "likes",
+            list => list,
+        };
+        let day = text(&row, "Watched Date").or(text(&row, "Date"));
+        let day = day.filter(|day| day.parse::<jiff::civil::Date>().is_ok());
+        let tags = text(&row, "Tags").unwrap_or_default().split(',');
+        let tags = tags.map(|tag| tag.trim().to_owned());
+        let rewatch = text(&row, "Rewatch").map(|rewatch| rewatch == "Yes");
+        made.add(
+            "films",
+            json!({
+                "id": readable_key(&format!("{list}-{name}-{}", short_hash(url))),
+                "title": name,
+                "year": text(&row, "Year").and_then(|year| year.parse::<u32>().ok()),
+                "list": list,
+                "day": day,
+                "rating": text(&row, "Rating").and_then(|rating| rating.parse::<Number>().ok()),
+                "is_rewatch": rewatch,
+                "tags": some_list(tags.filter(|tag| !tag.is_empty()).collect()),
+                "text": text(&row, "Review").map(html::to_text),
+                "url": url,
+            }),
+        );
+        Ok(())
+    }
+}

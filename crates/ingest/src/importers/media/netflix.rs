@@ -1,0 +1,152 @@
+//! Netflix: the list of a profile (`NetflixViewingHistory.csv`), or the detailed one of the account (`ViewingActivity.csv`).
+
+use std::sync::LazyLock;
+
+use jiff::civil::{Date, DateTime};
+use serde_json::json;
+
+use super::id;
+use crate::exports::{Candidate, Known, Verdict};
+use crate::importers::json_members::text;
+use crate::importers::pieces::{
+    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
+};
+use crate::rejection::Rejection;
+use crate::shape::{self, Shape, Stream};
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "netflix",
+    title: "a Netflix viewing history (csv)",
+    connector_key: "netflix",
+    declaration: || &DECLARATION,
+    origin: "netflix.com: Account > Security > Personal info access, for everything; or Profile > Viewing activity > Download all",
+    contents: "what was watched; no previews",
+    recognise,
+    importer: |input, acceptor, _| {
+        let reader = input.into_reader();
+        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, Views))
+    },
+};
+
+const SHAPE: Shape = Shape {
+    key: "netflix",
+    name: "Netflix",
+    streams: &[Stream {
+        name: "views",
+        label: "Views",
+        about: "What was watched.",
+        time: Some("watched_at"),
+        fields: &[
+            shape::text("id"),
+            shape::text("title").role("title").searched(),
+            shape::text("series")
+                .searched()
+                .grouped()
+                .about("What stands before the first colon; of a film its name."),
+            shape::time("watched_at"),
+            shape::number("minutes"),
+            shape::text("profile").grouped(),
+            shape::text("device").grouped(),
+            shape::text("country").grouped(),
+        ],
+        children: &[],
+    }],
+};
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let is_short = file.head.starts_with(b"Title,Date\n") || file.head.starts_with(b"Title,Date\r");
+    let is_long = has_columns(
+        file.head,
+        &["Profile Name", "Start Time", "Duration", "Title"],
+    );
+    match file.file_name() {
+        _ if is_short || is_long => Verdict::Takes,
+        "NetflixViewingHistory.csv" | "ViewingActivity.csv" => {
+            Verdict::Misses("its columns are not Title and Date, nor those of the detailed list")
+        }
+        _ => Verdict::Unlike,
+    }
+}
+
+struct Views;
+
+impl Converter for Views {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let row = parse_json(piece)?;
+        let Some(title) = text(&row, "Title") else {
+            return Err(malformed("the row has no title").in_field("Title"));
+        };
+        // Trailers and the like that played by themselves.
+        if text(&row, "Supplemental Video Type").is_some() {
+            return Ok(());
+        }
+        let start = text(&row, "Start Time").and_then(|time| {
+            let time = DateTime::strptime("%Y-%m-%d %H:%M:%S", time).ok()?;
+            Some(format!("{time}Z"))
+        });
+        let watched_at = start.or_else(|| text(&row, "Date").and_then(day));
+        let Some(watched_at) = watched_at else {
+            return Err(malformed("the row does not say when").in_field("Date"));
+        };
+        let profile = text(&row, "Profile Name");
+        let series = title.split_once(": ").map_or(title, |(series, _)| series);
+        made.add(
+            "views",
+            json!({
+                "id": id(&watched_at, &format!("{title}\n{profile:?}")),
+                "title": title,
+                "series": series,
+                "watched_at": watched_at,
+                "minutes": text(&row, "Duration").and_then(minutes),
+                "profile": profile,
+                "device": text(&row, "Device Type"),
+                "country": text(&row, "Country"),
+            }),
+        );
+        Ok(())
+    }
+}
+
+/// `3/5/24` has the month first; `05/03/2024` and `05.03.2024` have the day first.
+fn day(text: &str) -> Option<String> {
+    let year = text.rsplit(['/', '.', '-']).next()?;
+    let forms: &[&str] = match year.len() {
+        2 if text.contains('/') => &["%m/%d/%y"],
+        2 => &["%d.%m.%y", "%Y-%m-%d"],
+        _ => &["%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"],
+    };
+    let day = forms
+        .iter()
+        .find_map(|form| Date::strptime(form, text).ok());
+    day.map(|day| day.to_string())
+}
+
+/// `01:30:00`
+fn minutes(text: &str) -> Option<f64> {
+    let parts: Option<Vec<f64>> = text.split(':').map(|part| part.parse().ok()).collect();
+    match parts?.as_slice() {
+        [hours, minutes, seconds] => Some(hours * 60.0 + minutes + seconds / 60.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_as_netflix_writes_them() {
+        for (text, expected) in [
+            ("3/5/24", Some("2024-03-05")),
+            ("05/03/2024", Some("2024-03-05")),
+            ("05.03.24", Some("2024-03-05")),
+            ("2024-03-05", Some("2024-03-05")),
+            ("13/13/24", None),
+            ("", None),
+        ] {
+            assert_eq!(day(text).as_deref(), expected, "{text}");
+        }
+    }
+}

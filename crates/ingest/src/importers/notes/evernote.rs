@@ -1,0 +1,111 @@
+//! Exports of Evernote (`.enex`): one XML file per notebook, with everything that is attached inside.
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use super::shape;
+use crate::exports::{Candidate, Known, Verdict};
+use crate::importers::html;
+use crate::importers::json_members::{first_words, some_list, some_text};
+use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::importers::xml::{Node, XmlCut};
+use crate::readable_key::readable_key;
+use crate::rejection::Rejection;
+
+static DECLARATION: LazyLock<String> =
+    LazyLock::new(|| shape("evernote", "Evernote").declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "evernote",
+    title: "an Evernote export (enex)",
+    connector_key: "evernote",
+    declaration: || &DECLARATION,
+    origin: "Evernote on a computer: right click on a notebook > Export notebook > ENEX format",
+    contents: "notes with their tags; files are named, not kept; tasks as text",
+    recognise,
+    importer: |input, acceptor, _| {
+        let converter = Notebook {
+            name: input.stem().to_owned(),
+        };
+        // What is attached can be large, and is not kept.
+        let cut = Cut::Xml(XmlCut {
+            pieces: &["note"],
+            without: &["data"],
+        });
+        Box::new(PieceImporter::new(
+            input.into_reader(),
+            cut,
+            acceptor,
+            converter,
+        ))
+    },
+};
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let head = String::from_utf8_lossy(file.head);
+    match file.file_name() {
+        _ if head.contains("<en-export") => Verdict::Takes,
+        name if name.ends_with(".enex") => Verdict::Misses("it has no element en-export"),
+        _ => Verdict::Unlike,
+    }
+}
+
+struct Notebook {
+    name: String,
+}
+
+impl Converter for Notebook {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let note = Node::parse(piece)?;
+        let words = note.says("content").map(|content| html::to_text(&content));
+        let words = words.and_then(some_text);
+        let tasks: Vec<String> = note.named("task").filter_map(task).collect();
+        let texts = words.into_iter().chain(some_text(tasks.join("\n")));
+        let text: Vec<String> = texts.collect();
+        let text = some_text(text.join("\n\n"));
+        let title = note.says("title");
+        let title = title.or_else(|| text.as_deref().map(first_words));
+        let created = note.says("created");
+        // There are no ids: a note is known by when it was made and how it is called.
+        let id = [&created, &title].map(|part| part.as_deref().unwrap_or_default());
+        let about = note.child("note-attributes");
+        let said = |name: &str| about.and_then(|about| about.says(name));
+        let files = note.named("resource").filter_map(|file| {
+            let named = file.child("resource-attributes")?.says("file-name");
+            named.or_else(|| file.says("mime"))
+        });
+        let tags = note.named("tag").map(|tag| tag.text().trim().to_owned());
+        made.add(
+            "notes",
+            json!({
+                "id": readable_key(&id.join(" ")),
+                "title": title,
+                "folder": some_text(self.name.clone()),
+                "author": said("author"),
+                "created_at": created.as_deref().and_then(moment),
+                "updated_at": note.says("updated").as_deref().and_then(moment),
+                "tags": some_list(tags.collect()),
+                "text": text,
+                "url": said("source-url"),
+                "attachments": some_list(files.collect()),
+            }),
+        );
+        Ok(())
+    }
+}
+
+/// A task as a line, as notes in Markdown write it.
+fn task(task: &Node) -> Option<String> {
+    let mark = match task.says("taskStatus").as_deref() {
+        Some("completed") => 'x',
+        _ => ' ',
+    };
+    Some(format!("- [{mark}] {}", task.says("title")?))
+}
+
+/// `20240305T100000Z`
+fn moment(text: &str) -> Option<String> {
+    let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;
+    Some(format!("{time}Z"))
+}

@@ -1,0 +1,172 @@
+//! Exports of Notion: a file per page, Markdown or HTML, called by its title and its id. Tables come twice, as a file and as a page per
+//! row; the pages are taken.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::shape;
+use crate::exports::{Candidate, Known, Verdict};
+use crate::importers::html;
+use crate::importers::json_members::{some_list, some_text};
+use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::readable_key::readable_key;
+use crate::rejection::Rejection;
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| shape("notion", "Notion").declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "notion",
+    title: "a Notion export (zip)",
+    connector_key: "notion",
+    declaration: || &DECLARATION,
+    origin: "Notion: Settings > General > Export all workspace content, as Markdown & CSV or HTML; the link comes by mail",
+    contents: "pages, also those of the rows of tables, with their properties; files are not kept",
+    recognise,
+    importer: |input, acceptor, _| {
+        let converter = Page {
+            path: input.inside().to_owned(),
+        };
+        Box::new(PieceImporter::new(
+            input.into_reader(),
+            Cut::Whole,
+            acceptor,
+            converter,
+        ))
+    },
+};
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let Some((stem, ending)) = file.file_name().rsplit_once('.') else {
+        return Verdict::Unlike;
+    };
+    let stem = stem.strip_suffix("_all").unwrap_or(stem);
+    match (split_id(stem), ending) {
+        (Some(_), "md" | "html") if !file.head.contains(&0) => Verdict::Takes,
+        (Some(_), "md" | "html") => Verdict::Misses("it holds bytes that no text has"),
+        (Some(_), "csv") => Verdict::Leaves("tables of Notion, whose rows are pages too"),
+        _ => Verdict::Unlike,
+    }
+}
+
+/// A title, and the id behind it: 32 hexadecimal digits.
+fn split_id(name: &str) -> Option<(&str, &str)> {
+    let (title, id) = name.rsplit_once(' ').unwrap_or(("", name));
+    let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some((title, id))
+}
+
+struct Page {
+    path: String,
+}
+
+impl Converter for Page {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let (folders, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+        let (named, id) = split_id(stem).unwrap_or((stem, stem));
+        let folders: Vec<&str> = folders.split('/').collect();
+        let top = folders.iter().rposition(|name| name.starts_with("Export-"));
+        let below = folders.get(top.map_or(0, |top| top + 1)..);
+        let folders = below.unwrap_or_default().iter().map(|name| {
+            let titled = split_id(name).map(|(title, _)| title);
+            titled.unwrap_or(name)
+        });
+        let folders: Vec<&str> = folders.collect();
+        let words = html::decoded(piece);
+        let (title, properties, text) = if ending == "html" {
+            (html::title(&words), Map::new(), html::to_text(&words))
+        } else {
+            read_markdown(&words)
+        };
+        let said = |names: &[&str]| {
+            let mut found = names
+                .iter()
+                .filter_map(|name| properties.get(*name)?.as_str());
+            found.next().map(str::to_owned)
+        };
+        let time = |names: &[&str]| said(names).as_deref().and_then(moment);
+        let tags = said(&["Tags", "Tag"]).unwrap_or_default();
+        let tags = tags.split(',').map(|tag| tag.trim().to_owned());
+        made.add(
+            "notes",
+            json!({
+                "id": readable_key(id),
+                "title": title.or_else(|| some_text(named.to_owned())),
+                "folder": some_text(folders.join("/")),
+                "author": said(&["Created by", "Author"]),
+                "created_at": time(&["Created", "Created time", "Created at", "Date"]),
+                "updated_at": time(&["Last edited time", "Last edited", "Updated"]),
+                "tags": some_list(tags.filter(|tag| !tag.is_empty()).collect()),
+                "text": some_text(text),
+                "url": said(&["URL"]),
+                "properties": (!properties.is_empty()).then_some(properties),
+            }),
+        );
+        Ok(())
+    }
+}
+
+/// The title, the properties below it, and what follows.
+fn read_markdown(text: &str) -> (Option<String>, Map<String, Value>, String) {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let Some((title, rest)) = text
+        .strip_prefix("# ")
+        .map(|rest| rest.split_once('\n').unwrap_or((rest, "")))
+    else {
+        return (None, Map::new(), text.to_owned());
+    };
+    let rest = rest.trim_start();
+    let end = rest.find("\n\n").unwrap_or(rest.len());
+    let (block, body) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let lines = block.lines().map(|line| line.split_once(": "));
+    let properties: Option<Map<String, Value>> = lines
+        .map(|pair| pair.map(|(name, value)| (name.to_owned(), Value::from(value.trim()))))
+        .collect();
+    // Lines that are not all properties are the beginning of the text.
+    let (properties, body) = match properties {
+        Some(properties) if !properties.is_empty() => (properties, body),
+        _ => (Map::new(), rest),
+    };
+    (
+        some_text(title.trim().to_owned()),
+        properties,
+        body.trim().to_owned(),
+    )
+}
+
+/// `March 5, 2024 10:00 AM`, which counts as UTC: nothing says of which zone it is. Of two times, the first.
+fn moment(text: &str) -> Option<String> {
+    let text = text.split_once(" → ").map_or(text, |(from, _)| from).trim();
+    let forms = ["%B %d, %Y %I:%M %p", "%Y/%m/%d %H:%M", "%d/%m/%Y %H:%M"];
+    let mut times = forms.iter().filter_map(|form| {
+        let time = jiff::civil::DateTime::strptime(form, text).ok()?;
+        Some(time.to_string())
+    });
+    times.next().or_else(|| {
+        let days = ["%B %d, %Y", "%Y/%m/%d", "%d/%m/%Y"];
+        let mut days = days.iter().filter_map(|form| {
+            let day = jiff::civil::Date::strptime(form, text).ok()?;
+            Some(day.to_string())
+        });
+        days.next()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_notion_writes_them() {
+        for (text, expected) in [
+            ("March 5, 2024 10:00 PM", Some("2024-03-05T22:00:00")),
+            ("March 5, 2024", Some("2024-03-05")),
+            ("2024/03/05 10:00", Some("2024-03-05T10:00:00")),
+            ("March 5, 2024 → March 7, 2024", Some("2024-03-05")),
+            ("soon", None),
+        ] {
+            assert_eq!(moment(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Photos, one file each: what the camera wrote into them. The pictures themselves are not kept.
+
+use std::io::Cursor;
+use std::sync::LazyLock;
+
+use contract::time::Instant;
+use exif::{Exif, In, Reader, Tag, Value as Entry};
+use serde_json::json;
+
+use super::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::exports::{Candidate, Known, Verdict};
+use crate::readable_key::readable_key;
+use crate::rejection::Rejection;
+use crate::shape::{self, Shape, Stream};
+
+static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+
+pub(crate) const EXPORT: Known = Known {
+    name: "photos",
+    title: "photos (jpg, heic, png, tif)",
+    connector_key: "photos",
+    declaration: || &DECLARATION,
+    origin: "nothing to export; name a folder or an archive of photos",
+    contents: "name, size, time, place and camera of each photo; not the picture itself",
+    recognise,
+    importer: |input, acceptor, _| {
+        let converter = Photos {
+            path: input.inside().to_owned(),
+        };
+        let reader = input.into_reader();
+        Box::new(PieceImporter::new(reader, Cut::Whole, acceptor, converter))
+    },
+};
+
+const SHAPE: Shape = Shape {
+    key: "photos",
+    name: "Photos",
+    streams: &[Stream {
+        name: "photos",
+        label: "Photos",
+        about: "Photos, one record per file, without the picture.",
+        time: Some("taken_at"),
+        fields: &[
+            shape::text("id"),
+            shape::text("name").role("title").searched(),
+            shape::text("path").searched(),
+            shape::text("folder").searched().grouped(),
+            shape::text("kind")
+                .grouped()
+                .about("jpeg, heic, png or tiff."),
+            shape::time("taken_at")
+                .about("As the camera says; without an offset it counts as UTC."),
+            shape::text("camera").searched().grouped(),
+            shape::text("text")
+                .role("body")
+                .searched()
+                .about("What was written about it, if anything."),
+            shape::number("latitude"),
+            shape::number("longitude"),
+            shape::integer("width"),
+            shape::integer("height"),
+            shape::integer("size_bytes"),
+        ],
+        children: &[],
+    }],
+};
+
+fn kind_of(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0xff, 0xd8, 0xff, ..] => Some("jpeg"),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', ..] => Some("png"),
+        [b'I', b'I', b'*', 0, ..] | [b'M', b'M', 0, b'*', ..] => Some("tiff"),
+        [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..] => {
+            let brands: [&[u8]; 4] = [b"heic", b"heix", b"mif1", b"avif"];
+            let is_picture = brands.iter().any(|one| brand.starts_with(one));
+            is_picture.then_some("heic")
+        }
+        _ => None,
+    }
+}
+
+fn recognise(file: &Candidate<'_>) -> Verdict {
+    let ending = file.file_name().rsplit_once('.').map(|(_, ending)| ending);
+    let ending = ending.unwrap_or_default().to_ascii_lowercase();
+    match (kind_of(file.head), ending.as_str()) {
+        (Some(_), _) => Verdict::Otherwise,
+        (None, "jpg" | "jpeg" | "heic" | "png" | "tif" | "tiff") => {
+            Verdict::Misses("it does not begin as such pictures do")
+        }
+        _ => Verdict::Unlike,
+    }
+}
+
+struct Photos {
+    path: String,
+}
+
+impl Converter for Photos {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let path = self.path.as_str();
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (Some(folder), name),
+            None => (None, path),
+        };
+        // A picture that says nothing of itself is one all the same.
+        let said = Reader::new()
+            .read_from_container(&mut Cursor::new(piece))
+            .ok();
+        let said = said.as_ref();
+        let make = said.and_then(|said| words(said, Tag::Make));
+        let model = said.and_then(|said| words(said, Tag::Model));
+        let camera = match (make, model) {
+            (Some(make), Some(model)) if !model.starts_with(&make) => {
+                Some(format!("{make} {model}"))
+            }
+            (make, model) => model.or(make),
+        };
+        let degrees = |value, sign| said.and_then(|said| degrees(said, value, sign));
+        let latitude = degrees(Tag::GPSLatitude, Tag::GPSLatitudeRef);
+        let longitude = degrees(Tag::GPSLongitude, Tag::GPSLongitudeRef);
+        let number = |tag| said?.get_field(tag, In::PRIMARY)?.value.get_uint(0);
+        made.add(
+            "photos",
+            json!({
+                "id": readable_key(path),
+                "name": name,
+                "path": path,
+                "folder": folder,
+                "kind": kind_of(piece),
+                "taken_at": said.and_then(taken_at),
+                "camera": camera,
+                "text": said.and_then(|said| words(said, Tag::ImageDescription)),
+                "latitude": latitude.filter(|_| longitude.is_some()),
+                "longitude": longitude.filter(|_| latitude.is_some()),
+                "width": number(Tag::PixelXDimension),
+                "height": number(Tag::PixelYDimension),
+                "size_bytes": piece.len(),
+            }),
+        );
+        Ok(())
+    }
+}
+
+fn words(said: &Exif, tag: Tag) -> Option<String> {
+    let Entry::Ascii(texts) = &said.get_field(tag, In::PRIMARY)?.value else {
+        return None;
+    };
+    let text = String::from_utf8_lossy(texts.first()?);
+    let text = text.trim_matches(['\0', ' ']);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// `2024:03:05 10:00:00`, with the offset where the camera knew it.
+fn taken_at(said: &Exif) -> Option<String> {
+    let times = [
+        (Tag::DateTimeOriginal, Tag::OffsetTimeOriginal),
+        (Tag::DateTimeDigitized, Tag::OffsetTimeDigitized),
+    ];
+    times.iter().find_map(|(time, offset)| {
+        let time = words(said, *time)?;
+        let (day, time) = time.split_once(' ')?;
+        let offset = words(said, *offset).unwrap_or_default();
+        let texts =
+            [offset.trim(), ""].map(|offset| format!("{}T{time}{offset}", day.replace(':', "-")));
+        texts
+            .into_iter()
+            .find(|text| Instant::parse(text).is_some())
+    })
+}
+
+/// Degrees, minutes and seconds as one number.
+fn degrees(said: &Exif, value: Tag, sign: Tag) -> Option<f64> {
+    let Entry::Rational(parts) = &said.get_field(value, In::PRIMARY)?.value else {
+        return None;
+    };
+    let mut parts = parts.iter().map(exif::Rational::to_f64);
+    let degrees =
+        parts.next()? + parts.next().unwrap_or(0.0) / 60.0 + parts.next().unwrap_or(0.0) / 3600.0;
+    let degrees = (degrees * 1e6).round() / 1e6;
+    let is_negative = words(said, sign).is_some_and(|sign| matches!(sign.as_str(), "S" | "W"));
+    let most = if value == Tag::GPSLatitude {
+        90.0
+    } else {
+        180.0
+    };
+    // Nothing was measured where a part is divided by nothing.
+    (degrees.is_finite() && degrees <= most).then_some(if is_negative { -degrees } else { degrees })
+}
