@@ -325,6 +325,7 @@ fn a_folder_without_anything_known_is_told_what_is_in_it() {
     listed.shows_all(&[
         "a Telegram export (result.json)\n  get it:  Telegram Desktop: ",
         "  becomes: messages with their labels, and attachments\n",
+        "Signal\n  not known: ",
     ]);
     let listed = home.run("import --list --json").succeeds().json();
     assert!(listed.as_array().unwrap().len() > 10, "{listed}");

@@ -192,6 +192,10 @@ fn list_exports(output: Output) -> CommandResult {
         output.data(&format!("  get it:  {origin}"))?;
         output.data(&format!("  becomes: {contents}"))?;
     }
+    for (title, why) in Export::NOT_KNOWN {
+        output.data(title)?;
+        output.data(&format!("  not known: {why}"))?;
+    }
     Ok(())
 }
 
