@@ -41,6 +41,9 @@ pub struct Arguments {
     /// Measure how searches grow: the same ones in a corpus of a twelfth of the size, in turns
     #[arg(long, group = "surface")]
     pub growth: bool,
+    /// Measure reads under grants with rules on rows, beside the same without rules
+    #[arg(long, group = "surface")]
+    pub rules: bool,
     /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
     #[arg(long, group = "surface")]
     pub answers: bool,

@@ -79,17 +79,25 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
     if options.growth {
         return bench::run_growth(&corpus, &mut out, &mut progress);
     }
-    let surface = match (options.http, options.mcp, options.mcp_http, options.pages) {
-        (true, ..) => Surface::Http,
-        (_, true, ..) => Surface::Mcp,
-        (_, _, true, _) => Surface::McpHttp,
-        (.., true) => Surface::Pages,
-        _ => return bench::run(&corpus, &mut out, &mut progress),
+    let surface = [
+        (options.http, Surface::Http),
+        (options.mcp, Surface::Mcp),
+        (options.mcp_http, Surface::McpHttp),
+        (options.pages, Surface::Pages),
+        (options.rules, Surface::Rules),
+    ];
+    let surface = surface.into_iter().find(|(asked, _)| *asked);
+    let Some((_, surface)) = surface else {
+        return bench::run(&corpus, &mut out, &mut progress);
     };
     let options = SurfaceOptions {
         corpus,
         surface,
-        program: program(options.program.clone())?,
+        // Rules are measured in process.
+        program: match surface {
+            Surface::Rules => PathBuf::new(),
+            _ => program(options.program.clone())?,
+        },
         clock: Arc::new(SystemClock),
         load: Duration::from_secs(options.seconds),
     };

@@ -11,6 +11,7 @@ mod mcp;
 mod pages;
 mod process;
 mod request;
+mod rules;
 mod stdio;
 mod worker;
 
@@ -41,6 +42,8 @@ pub enum Surface {
     McpHttp,
     /// The owner's pages of `pdpp serve`.
     Pages,
+    /// Grants with rules on rows, read in process.
+    Rules,
 }
 
 #[derive(Clone)]
@@ -81,6 +84,10 @@ pub fn run_surface(
         Surface::Pages => {
             pages::measure(&setup, &mut lines)?;
             ["as a page", "over /v1"]
+        }
+        Surface::Rules => {
+            rules::measure(&setup, &mut lines)?;
+            ["under a rule", "without it"]
         }
     };
     let (records, seed) = (options.corpus.records, options.corpus.seed);

@@ -188,17 +188,13 @@ fn on_foreign_keys<'k>(
                 one_of: Some(values),
                 ..RuleDocument::new(foreign_key)
             };
-            match RowRule::try_from(document) {
-                Ok(on_key) => {
-                    *rule = on_key;
-                    true
-                }
+            let Ok(on_key) = RowRule::try_from(document) else {
                 // No record meets the rule: as an exception it hides nothing, otherwise everything.
-                Err(_) => {
-                    nothing |= !is_exception;
-                    false
-                }
-            }
+                nothing |= !is_exception;
+                return false;
+            };
+            *rule = on_key;
+            true
         });
     }
     if nothing {

@@ -205,6 +205,14 @@ pub struct AggregateRequest {
     pub grouping: Option<Grouping>,
 }
 
+impl AggregateRequest {
+    /// Whether it asks how many records there are, and the caller has no conditions.
+    pub(crate) fn is_plain_count(&self) -> bool {
+        let counts = self.metric == Metric::Count && self.grouping.is_none();
+        counts && self.scope.filters.is_empty()
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Grouping {
     /// By the values of a field: the `limit` largest groups.

@@ -107,7 +107,10 @@ impl InProcess {
 }
 
 /// Without a log of what was shown.
-fn settings(store: &EmbeddedStore, clock: &Arc<dyn Clock>) -> Result<ReaderSettings, BenchError> {
+pub(super) fn settings(
+    store: &EmbeddedStore,
+    clock: &Arc<dyn Clock>,
+) -> Result<ReaderSettings, BenchError> {
     Ok(ReaderSettings {
         sealing_key: SealingKey::from_bytes(store.sealing_key()?),
         public_url: Some("http://127.0.0.1".to_owned()),

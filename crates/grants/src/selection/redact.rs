@@ -31,13 +31,12 @@ pub(super) fn from_flags(
 ) -> Option<Vec<RedactionRequest>> {
     let mut requests = Vec::new();
     for text in texts {
-        match text.rsplit_once('=') {
-            Some((field, how)) => requests.extend(request(flag, field, how, mistakes)),
-            None => {
-                let rule =
-                    format!("{text:?} does not say how; write 'field=domain' or 'field=first:20'");
-                mistakes.add(flag, rule);
-            }
+        if let Some((field, how)) = text.rsplit_once('=') {
+            requests.extend(request(flag, field, how, mistakes));
+        } else {
+            let rule =
+                format!("{text:?} does not say how; write 'field=domain' or 'field=first:20'");
+            mistakes.add(flag, rule);
         }
     }
     (!texts.is_empty()).then_some(requests)

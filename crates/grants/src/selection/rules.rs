@@ -122,31 +122,21 @@ pub(super) fn from_flags(
             mistakes.add(flag, rule);
             continue;
         };
-        if let (Some((field, sign)), None) = (split_sign(field), operator) {
-            let named = Named {
-                path: flag.to_owned(),
-                text: field.to_owned(),
-            };
-            let value = Some(value.to_owned());
-            documents.extend(parsed_field(named, mistakes).map(|field| match sign {
-                TextSign::Prefix => RuleDocument {
-                    prefix: value,
-                    ..RuleDocument::new(field)
-                },
-                TextSign::Word => RuleDocument {
-                    word: value,
-                    ..RuleDocument::new(field)
-                },
-            }));
-            continue;
-        }
+        let (name, sign) = match operator {
+            None => split_sign(field),
+            Some(_) => (field, None),
+        };
         let named = Named {
             path: flag.to_owned(),
-            text: field.to_owned(),
+            text: name.to_owned(),
         };
         let Some(field) = parsed_field(named, mistakes) else {
             continue;
         };
+        if let Some(sign) = sign {
+            documents.push(sign.rule(field, value));
+            continue;
+        }
         let same = |known: &RuleDocument| {
             let is_text = known.prefix.is_some() || known.word.is_some();
             known.field == field && !is_text && known.one_of.is_some() == operator.is_none()
@@ -186,12 +176,27 @@ enum TextSign {
     Word,
 }
 
-/// The field of `field^=` or `field~=`.
-fn split_sign(field: &str) -> Option<(&str, TextSign)> {
-    let prefix = field
-        .strip_suffix('^')
-        .map(|field| (field, TextSign::Prefix));
-    prefix.or_else(|| field.strip_suffix('~').map(|field| (field, TextSign::Word)))
+impl TextSign {
+    fn rule(self, field: FieldName, text: &str) -> RuleDocument {
+        let mut document = RuleDocument::new(field);
+        let test = match self {
+            Self::Prefix => &mut document.prefix,
+            Self::Word => &mut document.word,
+        };
+        *test = Some(text.to_owned());
+        document
+    }
+}
+
+/// The field of `field^=` or `field~=`, and which sign it has.
+fn split_sign(field: &str) -> (&str, Option<TextSign>) {
+    if let Some(field) = field.strip_suffix('^') {
+        return (field, Some(TextSign::Prefix));
+    }
+    match field.strip_suffix('~') {
+        Some(field) => (field, Some(TextSign::Word)),
+        None => (field, None),
+    }
 }
 
 /// A list of one value is that value.

@@ -101,6 +101,10 @@ proptest! {
 }
 
 /// How many cases are tried: more where `LEAK_CASES` asks for them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a long run by hand asks for more cases"
+)]
 fn cases(usual: u32) -> u32 {
     let asked = std::env::var("LEAK_CASES").ok();
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)

@@ -134,23 +134,20 @@ impl OwnStream {
         let mut all = Vec::new();
         for (key, related) in self.related() {
             let values = self.related_values(&key, &related).await?;
-            all.push(self.row(
-                format!("{} of {key}", title(related.as_str())),
-                values,
-                form,
-            ));
+            let title = format!("{} of {key}", title(related.as_str()));
+            all.push(self.row(&title, values, form));
         }
         let fields = shape.fields.iter();
         let fields = fields.filter(|field| field.groups && field.exact && !field.is_time);
         for field in fields.take(FIELDS) {
             let values = self.own_values(&field.name).await?;
-            all.push(self.row(field.title.clone(), values, form));
+            all.push(self.row(&field.title, values, form));
         }
         all.retain(|field| !field.values.is_empty());
         Ok(all)
     }
 
-    fn row(&self, title: String, values: Vec<Value>, form: &Form) -> FieldValues {
+    fn row(&self, title: &str, values: Vec<Value>, form: &Form) -> FieldValues {
         let of = format!("{}/{}", self.connection, self.stream);
         let (only, never) = (format!("only:{of}"), format!("except:{of}"));
         let chosen = |name: &str, condition: &str| form.values(name).any(|one| one == condition);
@@ -162,7 +159,7 @@ impl OwnStream {
             condition: value.condition,
         };
         FieldValues {
-            title: label(&title),
+            title: label(title),
             values: values.into_iter().map(row).collect(),
         }
     }

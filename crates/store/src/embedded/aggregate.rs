@@ -12,6 +12,11 @@ use crate::{Result, stop};
 
 impl EmbeddedStore {
     pub(super) fn compute(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
+        if request.is_plain_count() && request.scope.is_limited() {
+            // It is remembered, as that of a whole stream is kept.
+            let count = self.extent_of(&request.scope, 1)?.records;
+            return Ok(AggregateAnswer::number(count, Value::Integer(count.into())));
+        }
         let (answer, damaged) = steady(self, |left_out| self.figure(request, left_out))?;
         Ok(AggregateAnswer { damaged, ..answer })
     }
@@ -24,10 +29,7 @@ impl EmbeddedStore {
     ) -> Result<Option<AggregateAnswer>> {
         let sources = self.sources();
         let entry = sources.stream(&request.scope.stream)?;
-        if request.metric == Metric::Count
-            && request.grouping.is_none()
-            && request.scope.is_whole_stream()
-        {
+        if request.is_plain_count() && request.scope.is_whole_stream() {
             return self.whole_count(entry.id).map(Some);
         }
         let open = self.index_with_columns(entry.id)?;

@@ -346,20 +346,27 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
             Bound::Included(scalar),
             Bound::Included(scalar),
         ),
-        Test::Range(low, high) => {
-            let number = |bound: &Scalar| matches!(bound, Scalar::Number(_));
-            if bound_is(low, number) || bound_is(high, number) {
-                let name = column(
-                    entry,
-                    field,
-                    SlotKind::Number,
-                    "cannot be filtered by a number",
-                )?;
-                return Ok(ColumnTest::numbers(name, float_range(low, high)));
-            }
-            integer_test(entry, field, low.as_ref(), high.as_ref())
-        }
+        Test::Range(low, high) => range_test(entry, field, low, high),
     }
+}
+
+fn range_test(
+    entry: &StreamEntry,
+    field: &FieldName,
+    low: &Bound<Scalar>,
+    high: &Bound<Scalar>,
+) -> Result<ColumnTest> {
+    let number = |bound: &Scalar| matches!(bound, Scalar::Number(_));
+    if bound_is(low, number) || bound_is(high, number) {
+        let name = column(
+            entry,
+            field,
+            SlotKind::Number,
+            "cannot be filtered by a number",
+        )?;
+        return Ok(ColumnTest::numbers(name, float_range(low, high)));
+    }
+    integer_test(entry, field, low.as_ref(), high.as_ref())
 }
 
 fn integer_test(

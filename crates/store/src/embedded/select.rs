@@ -26,6 +26,8 @@ use crate::{Result, StoreError, stop};
 const FEW: usize = 4_000;
 /// How many records are looked at for a page while the index is being built.
 const WALKED: usize = 20_000;
+/// How many are looked at before the index is asked which records pass the rules of a grant: where most pass, that is enough.
+const TRIED: usize = 256;
 /// After how many records cancellation is checked.
 const LOOK_EVERY: u32 = 1024;
 
@@ -36,9 +38,19 @@ impl EmbeddedStore {
         if scope.is_whole_stream() {
             return crate::Records::page(self, &scope.stream, request);
         }
+        if scope.filters.is_empty()
+            && scope.keys.is_none()
+            && let Some(page) = self.page_without_index(entry, scope, request, TRIED)?
+        {
+            return Ok(page);
+        }
         let open = match self.index_with_columns(entry.id) {
             Err(StoreError::IndexBuilding { .. }) => {
-                return self.page_without_index(entry, scope, request);
+                let page = self.page_without_index(entry, scope, request, WALKED)?;
+                return match page {
+                    Some(page) => Ok(page),
+                    None => Err(self.still_building(&*self.open_index()?)),
+                };
             }
             open => open?,
         };
@@ -68,21 +80,22 @@ impl EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    /// A page while there is no index to ask: the order is walked, and each record held against the scope. Where too many
-    /// do not pass, the index must be waited for.
+    /// A page without asking the index: the order is walked, and each record held against the scope. `None` where too many
+    /// do not pass.
     fn page_without_index(
         &self,
         entry: &StreamEntry,
         scope: &Scope,
         request: &PageRequest,
-    ) -> Result<StoredPage> {
+        most: usize,
+    ) -> Result<Option<StoredPage>> {
         let open = self.open_index()?;
         let restriction = self.restriction(entry, scope, &open.fields)?;
         let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
         let (mut looked, mut unreadable) = (0, None);
         let mut is_last = request.limit > 0;
         if !is_last {
-            return Ok(StoredPage { records, is_last });
+            return Ok(Some(StoredPage { records, is_last }));
         }
         self.database.read(|connection| {
             Walk::new(entry.id, request).for_each(connection, &MEASURED, &mut |row| {
@@ -108,14 +121,14 @@ impl EmbeddedStore {
                 }
                 looked += 1;
                 is_last = records.len() < request.limit;
-                Ok(is_last && unreadable.is_none() && looked < WALKED && !stop::asked())
+                Ok(is_last && unreadable.is_none() && looked < most && !stop::asked())
             })
         })?;
         stop::check()?;
         match unreadable {
             Some(error) => Err(error),
-            None if looked >= WALKED && is_last => Err(self.still_building(&open)),
-            None => Ok(StoredPage { records, is_last }),
+            None if looked >= most && is_last => Ok(None),
+            None => Ok(Some(StoredPage { records, is_last })),
         }
     }
 }

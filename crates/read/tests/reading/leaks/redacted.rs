@@ -56,9 +56,10 @@ fn otherwise(field: &str, how: &str, value: &Value, all_the_same: bool) -> Value
             if hidden.is_empty() {
                 return value.clone();
             }
-            match all_the_same {
-                true => json!(format!("{shown} coffee")),
-                false => json!(format!("{shown}room milk {hidden}")),
+            if all_the_same {
+                json!(format!("{shown} coffee"))
+            } else {
+                json!(format!("{shown}room milk {hidden}"))
             }
         }
         ("month", _) => json!(text.replace("-10T", "-21T")),
