@@ -16,12 +16,15 @@ pub enum Test {
     Prefix(String),
     /// A text with all these words.
     Words(String),
+    /// An array, of which one item is one of these.
+    Contains(Vec<Scalar>),
 }
 
 /// Whether a text has all the words of another, as a search finds them. This crate has no analysis of words.
 pub type HasWords = fn(text: &str, words: &str) -> bool;
 
 impl Test {
+    /// Whether it holds of a value; of an item, where arrays are tested.
     pub fn holds(&self, value: &Scalar, has_words: HasWords) -> bool {
         let text = match value {
             Scalar::Text(text) => Some(text.as_str()),
@@ -31,7 +34,7 @@ impl Test {
             Self::Prefix(beginning) => text.is_some_and(|text| text.starts_with(beginning)),
             Self::Words(words) => text.is_some_and(|text| has_words(text, words)),
             Self::Equals(wanted) => wanted == value,
-            Self::OneOf(wanted) => wanted.contains(value),
+            Self::OneOf(wanted) | Self::Contains(wanted) => wanted.contains(value),
             Self::Range(low, high) => {
                 let compare = |bound: &Scalar| value.compare(bound);
                 let above = match low {

@@ -182,18 +182,23 @@ pub fn thread_field<'f>(
 }
 
 impl StreamDeclaration {
-    /// The fields whose meaning is compared: those it says, else those that are searched by words, except names of authors,
-    /// which mean nothing.
+    /// The fields whose meaning is compared: those it says, else those that are searched by words, except names of authors
+    /// and lists of words, which mean nothing.
     pub fn semantic_fields(&self) -> Vec<FieldName> {
         if !self.query.semantic_fields.is_empty() {
             return self.query.semantic_fields.clone();
         }
-        let is_author = |name: &FieldName| {
+        let means_nothing = |name: &FieldName| {
             let field = self.field(name.as_str());
-            field.is_some_and(|field| field.role.as_deref() == Some("author"))
+            field.is_some_and(|field| {
+                field.role.as_deref() == Some("author") || field.items.is_some()
+            })
         };
         let fields = self.query.lexical_fields.iter();
-        fields.filter(|name| !is_author(name)).cloned().collect()
+        fields
+            .filter(|name| !means_nothing(name))
+            .cloned()
+            .collect()
     }
 
     /// The field that names who speaks, where the records are parts of conversations.
@@ -299,7 +304,8 @@ pub enum Cardinality {
 /// What may be asked of a stream beyond plain reading and exact filters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryCapabilities {
-    pub range_filters: BTreeMap<FieldName, Vec<RangeOperator>>,
+    /// The operators that `filter[field][operator]` takes: bounds of fields that have an order, `contains` of arrays.
+    pub range_filters: BTreeMap<FieldName, Vec<FilterOperator>>,
     /// The relationships a read may bring along.
     pub expand: Vec<Expand>,
     pub lexical_fields: Vec<FieldName>,
@@ -332,41 +338,54 @@ pub struct Aggregations {
     pub count_distinct: Vec<FieldName>,
 }
 
+/// What a filter asks of a value besides equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RangeOperator {
+pub enum FilterOperator {
     Gte,
     Gt,
     Lte,
     Lt,
+    /// An array has an item that equals the operand.
+    Contains,
 }
 
-impl RangeOperator {
-    /// All operators, in the order they are advertised.
-    pub const ALL: [RangeOperator; 4] = [
-        RangeOperator::Gte,
-        RangeOperator::Gt,
-        RangeOperator::Lte,
-        RangeOperator::Lt,
+impl FilterOperator {
+    /// The bounds of a range, in the order they are advertised.
+    pub const BOUNDS: [FilterOperator; 4] = [
+        FilterOperator::Gte,
+        FilterOperator::Gt,
+        FilterOperator::Lte,
+        FilterOperator::Lt,
     ];
 
-    pub fn parse(name: &str) -> Option<RangeOperator> {
-        RangeOperator::ALL
+    /// All operators, in the order they are advertised.
+    pub const ALL: [FilterOperator; 5] = [
+        FilterOperator::Gte,
+        FilterOperator::Gt,
+        FilterOperator::Lte,
+        FilterOperator::Lt,
+        FilterOperator::Contains,
+    ];
+
+    pub fn parse(name: &str) -> Option<FilterOperator> {
+        FilterOperator::ALL
             .into_iter()
             .find(|operator| operator.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {
         match self {
-            RangeOperator::Gte => "gte",
-            RangeOperator::Gt => "gt",
-            RangeOperator::Lte => "lte",
-            RangeOperator::Lt => "lt",
+            FilterOperator::Gte => "gte",
+            FilterOperator::Gt => "gt",
+            FilterOperator::Lte => "lte",
+            FilterOperator::Lt => "lt",
+            FilterOperator::Contains => "contains",
         }
     }
 }
 
-impl fmt::Display for RangeOperator {
+impl fmt::Display for FilterOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

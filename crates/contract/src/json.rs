@@ -8,6 +8,7 @@ mod scan;
 
 use std::{borrow::Cow, fmt, ops::Range};
 
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 pub use compare::same_value;
@@ -84,6 +85,12 @@ pub fn kind_of(raw: &str) -> JsonKind {
     }
 }
 
+/// The elements of an array, as JSON text; none of anything else.
+pub fn elements(raw: &str) -> impl Iterator<Item = &str> {
+    let elements: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
+    elements.into_iter().map(RawValue::get)
+}
+
 impl RecordBody {
     /// Checks that the text is one JSON object and nothing else, without changing it.
     ///
@@ -136,6 +143,16 @@ impl RecordBody {
     /// The decoded text of a member that is a JSON string.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         decode_string(self.get(name)?)
+    }
+
+    /// The text in which words are found: a string, or the strings of an array, each on its own line.
+    pub fn searched_text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let raw = self.get(name)?;
+        if kind_of(raw) != JsonKind::Array {
+            return decode_string(raw);
+        }
+        let texts: Vec<_> = elements(raw).filter_map(decode_string).collect();
+        (!texts.is_empty()).then(|| Cow::Owned(texts.join("\n")))
     }
 
     /// Whether both are the same JSON value. See [`same_value`].

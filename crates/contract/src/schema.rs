@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
-use crate::declaration::{Cardinality, RangeOperator, Selection, Semantics};
+use crate::declaration::{Cardinality, FilterOperator, Selection, Semantics};
 use crate::error::ReadError;
 use crate::id::StreamName;
 use crate::page::{Links, Meta};
@@ -226,7 +226,7 @@ pub struct StreamMetadata {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct QueryMetadata {
-    pub range_filters: Option<OrderedMap<Vec<RangeOperator>>>,
+    pub range_filters: Option<OrderedMap<Vec<FilterOperator>>>,
     pub expand: Option<Vec<Value>>,
     /// Searched fields.
     pub search: Option<SearchMetadata>,

@@ -2,7 +2,7 @@
 //!
 //! Names come from declarations, records and applications: each surface passes the function that makes them harmless there.
 
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::grant::{AccessMode, Grant, GrantedStream, Redaction, RowRule, TimeConstraint};
 use contract::id::{ConnectionId, FieldName};
 use contract::time::Instant;
@@ -151,14 +151,17 @@ impl Wording {
         if let Some(words) = &rule.word {
             return format!("{field} has the words {}", self.value(words));
         }
+        if let Some(value) = &rule.contains {
+            return format!("{field} contains {}", self.value(value));
+        }
         let words = [
-            (RangeOperator::Gte, "at least"),
-            (RangeOperator::Gt, "more than"),
-            (RangeOperator::Lte, "at most"),
-            (RangeOperator::Lt, "less than"),
+            (FilterOperator::Gte, "at least"),
+            (FilterOperator::Gt, "more than"),
+            (FilterOperator::Lte, "at most"),
+            (FilterOperator::Lt, "less than"),
         ];
         let bounds = words.iter().filter_map(|(operator, words)| {
-            let bound = rule.bound(*operator)?;
+            let bound = rule.operand(*operator)?;
             Some(format!("{words} {}", self.value(bound)))
         });
         format!("{field} is {}", bounds.collect::<Vec<_>>().join(" and "))

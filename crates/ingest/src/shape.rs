@@ -1,5 +1,6 @@
 //! Declarations in a few lines: a shape names the streams and fields of a connector, and what each field is good for; the
-//! declaration follows from it. Times and numbers can be ranged over, fields that are grouped by can be counted apart.
+//! declaration follows from it. Times and numbers can be ranged over, fields that are grouped by can be counted apart, and lists
+//! of texts can be filtered and grouped by each of their items.
 
 use serde_json::{Map, Value, json};
 
@@ -141,7 +142,7 @@ impl Shape {
         json!({
             "protocol_version": "0.1.0",
             "source": {"kind": "connector", "id": format!("https://pdpp.dev/connectors/{}", self.key)},
-            "declaration_version": "1",
+            "declaration_version": "2",
             "publisher": {"id": "https://pdpp.dev"},
             "display": {"name": self.name},
             "streams": streams,
@@ -187,12 +188,14 @@ impl Stream {
             fields.map(|field| field.name).collect()
         };
         let ranged = named(&Field::is_ranged);
+        let lists = named(&|field| field.kind == Kind::Texts).into_iter();
         let operators: Map<String, Value> = ranged
             .iter()
             .map(|name| ((*name).to_owned(), json!(["gte", "gt", "lte", "lt"])))
+            .chain(lists.map(|name| (name.to_owned(), json!(["contains"]))))
             .collect();
         let numbers = named(&|field| matches!(field.kind, Kind::Integer | Kind::Number));
-        let grouped = named(&|field| field.is_grouped);
+        let grouped = named(&|field| field.is_grouped || field.kind == Kind::Texts);
         let expand = self.children.iter();
         let expand: Vec<Value> = expand
             .map(|(stream, _)| json!({"name": stream, "default_limit": 10, "max_limit": 100}))

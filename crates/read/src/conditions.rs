@@ -3,9 +3,10 @@
 
 use std::ops::Bound;
 
-use contract::declaration::{Declaration, RangeOperator, StreamDeclaration};
+use contract::declaration::{Declaration, FilterOperator, StreamDeclaration};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::{RowRule, RuleMistake};
+use contract::id::FieldName;
 use contract::json::{self, JsonKind, RecordBody};
 use contract::query::{Filter, FilterTest};
 use contract::scalar::{FieldKind, Scalar, ScalarError};
@@ -54,28 +55,29 @@ impl Conditions {
         let name = &filter.field;
         let param = format!("filter[{name}]");
         let field = row.field(name.as_str(), &param)?;
-        if !field.kind.is_scalar() {
+        let kind = field.items.unwrap_or(field.kind);
+        if !kind.is_scalar() {
             let message = format!(
-                "filters are supported only on top-level fields of one scalar type; '{name}' is not"
+                "filters are supported only on top-level fields of one scalar type, and arrays of such items; '{name}' is neither"
             );
             return Err(refused(&param, message));
         }
         let operand = |text: &str| {
-            Scalar::from_request(field.kind, text).map_err(|error: ScalarError| {
+            Scalar::from_request(kind, text).map_err(|error: ScalarError| {
                 refused(&param, format!("filter on '{name}': {error}"))
             })
         };
         let mut push = |test| {
-            let field_name = name.clone();
-            self.0.push((
-                field.kind,
-                StoreFilter {
-                    field: field_name,
-                    test,
-                },
-            ));
+            let field = name.clone();
+            self.0.push((kind, StoreFilter { field, test }));
         };
         match &filter.test {
+            FilterTest::Exact(_) if field.items.is_some() => {
+                let message =
+                    format!("'{name}' is an array, which is filtered by one of its items");
+                return Err(refused(&param, message)
+                    .with_hint(format!("use filter[{name}][contains]=value")));
+            }
             FilterTest::Exact(text) => push(Test::Equals(operand(text)?)),
             FilterTest::Range(bounds) => {
                 let offered = row.range_operators(name).ok_or_else(|| {
@@ -90,7 +92,7 @@ impl Conditions {
                             format!("the range operator '{operator}' is not declared for '{name}'");
                         return Err(refused(&param, message));
                     }
-                    push(range(*operator, operand(text)?));
+                    push(operated(*operator, operand(text)?));
                 }
             }
         }
@@ -114,31 +116,48 @@ impl Conditions {
     /// Whether a record meets one of them, or holds a value of which that cannot be told. Null and absent values do not.
     pub(crate) fn any_may_hold(&self, body: &RecordBody) -> bool {
         self.0.iter().any(|(kind, filter)| {
-            let raw = body.get(filter.field.as_str());
-            raw.filter(|raw| json::kind_of(raw) != JsonKind::Null)
-                .is_some_and(|raw| {
-                    let value = Scalar::from_json(*kind, raw);
-                    value.is_none_or(|value| filter.test.holds(&value, text::has_words))
-                })
+            let mut values = values(&filter.field, &filter.test, body).into_iter();
+            values.any(|raw| {
+                let value = Scalar::from_json(*kind, raw);
+                value.is_none_or(|value| filter.test.holds(&value, text::has_words))
+            })
         })
     }
 
     /// Whether a record meets them all. Null, absent and unreadable values never do.
     pub(crate) fn pass(&self, body: &RecordBody) -> bool {
         self.0.iter().all(|(kind, filter)| {
-            let raw = body.get(filter.field.as_str());
-            let value = raw.and_then(|raw| Scalar::from_json(*kind, raw));
-            value.is_some_and(|value| filter.test.holds(&value, text::has_words))
+            let mut values = values(&filter.field, &filter.test, body).into_iter();
+            values.any(|raw| {
+                let value = Scalar::from_json(*kind, raw);
+                value.is_some_and(|value| filter.test.holds(&value, text::has_words))
+            })
         })
     }
 }
 
-fn range(operator: RangeOperator, bound: Scalar) -> Test {
+/// The values that a test looks at, as JSON: that of its field, or the items of an array. Nulls are none.
+pub(crate) fn values<'b>(field: &FieldName, test: &Test, body: &'b RecordBody) -> Vec<&'b str> {
+    let raw = body.get(field.as_str());
+    let mut values = match (raw, test) {
+        (None, _) => Vec::new(),
+        // What is no array holds one item: no rule may be evaded by another type.
+        (Some(raw), Test::Contains(_)) if json::kind_of(raw) == JsonKind::Array => {
+            json::elements(raw).collect()
+        }
+        (Some(raw), _) => vec![raw],
+    };
+    values.retain(|raw| json::kind_of(raw) != JsonKind::Null);
+    values
+}
+
+fn operated(operator: FilterOperator, bound: Scalar) -> Test {
     match operator {
-        RangeOperator::Gte => Test::Range(Bound::Included(bound), Bound::Unbounded),
-        RangeOperator::Gt => Test::Range(Bound::Excluded(bound), Bound::Unbounded),
-        RangeOperator::Lte => Test::Range(Bound::Unbounded, Bound::Included(bound)),
-        RangeOperator::Lt => Test::Range(Bound::Unbounded, Bound::Excluded(bound)),
+        FilterOperator::Contains => Test::Contains(vec![bound]),
+        FilterOperator::Gte => Test::Range(Bound::Included(bound), Bound::Unbounded),
+        FilterOperator::Gt => Test::Range(Bound::Excluded(bound), Bound::Unbounded),
+        FilterOperator::Lte => Test::Range(Bound::Unbounded, Bound::Included(bound)),
+        FilterOperator::Lt => Test::Range(Bound::Unbounded, Bound::Excluded(bound)),
     }
 }
 

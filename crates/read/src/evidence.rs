@@ -64,7 +64,7 @@ fn proven(body: &RecordBody, wanted: &Wanted<'_>) -> Proven {
     let mut proven: Vec<(usize, &FieldName)> = Vec::new();
     let mut seen = vec![None; wanted.expression.wanted.len()];
     for field in wanted.fields {
-        let Some(text) = body.text(field.as_str()) else {
+        let Some(text) = body.searched_text(field.as_str()) else {
             continue;
         };
         let matched = text::occurrences(&text, wanted.expression);

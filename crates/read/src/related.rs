@@ -16,7 +16,7 @@ use store::records::{ChangesRequest, Direction, OrderBy, PageRequest};
 use store::search::{Filter, Rules, Scope};
 use store::{Store, StoreError, StreamRef};
 
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, values};
 use crate::enforce::Row;
 use crate::failure::{Result, parse_stored};
 use crate::project::admitted;
@@ -130,9 +130,12 @@ impl RelatedRule {
     }
 
     fn holds(&self, body: &RecordBody) -> bool {
-        let raw = body.get(self.typed.field.as_str());
-        let value = raw.and_then(|raw| Scalar::from_json(self.typed.kind, raw));
-        value.is_some_and(|value| self.typed.test.holds(&value, text::has_words))
+        let rule = &self.typed;
+        let mut values = values(&rule.field, &rule.test, body).into_iter();
+        values.any(|raw| {
+            let value = Scalar::from_json(rule.kind, raw);
+            value.is_some_and(|value| rule.test.holds(&value, text::has_words))
+        })
     }
 
     /// The keys of records that meet the rule now and did not at a version, or the other way round.

@@ -74,7 +74,13 @@ fn text_of(row: &Row, body: &RecordBody, name: &str) -> Result<String> {
             .with_param("field")
             .into());
     };
-    match json::decode_string(raw) {
+    // A searched array is read as the text in which its matches were found.
+    let is_searched = || row.lexical_fields().iter().any(|one| one.as_str() == name);
+    let text = match json::kind_of(raw) {
+        JsonKind::Array if is_searched() => body.searched_text(name),
+        _ => json::decode_string(raw),
+    };
+    match text {
         Some(text) => Ok(text.into_owned()),
         None => Err(not_text(name, json::kind_of(raw)).into()),
     }

@@ -31,7 +31,7 @@ const COUNT: Param = Param::one("count", "Whether to count all matches.")
     .with_values(Values::Choice(&["none", "estimated", "exact"]));
 const FILTER: Param = Param::named(
     "filter",
-    "`filter[field]=value` or `filter[field][gte|gt|lte|lt]=value`; all must hold.",
+    "`filter[field]=value` or `filter[field][gte|gt|lte|lt|contains]=value`; all must hold.",
 );
 const EXPAND: Param = Param::many("expand", "Relationships to bring along.");
 const EXPAND_LIMIT: Param = Param::named("expand_limit", "`expand_limit[relationship]=number`.");

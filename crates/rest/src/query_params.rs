@@ -3,7 +3,7 @@
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
 use contract::citation::VerifyQuery;
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::error::{ErrorCode, ReadError};
 use contract::id::{FieldName, StreamName};
 use contract::query::{
@@ -343,7 +343,7 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
             }
         };
         let name = field("filter", name)?;
-        let bound = operator.map(|op| range_operator(&name, op)).transpose()?;
+        let bound = operator.map(|op| filter_operator(&name, op)).transpose()?;
         let known = filters.iter_mut().find(|filter| filter.field == name);
         match (known.map(|filter| &mut filter.test), bound) {
             (None, None) => filters.push(Filter::exact(name, entry.value.clone())),
@@ -364,10 +364,14 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
     Ok(filters)
 }
 
-fn range_operator(field: &FieldName, name: &str) -> Parsed<RangeOperator> {
-    RangeOperator::parse(name).ok_or_else(|| {
-        let message = format!("Unsupported range operator '{}' on '{field}'", quoted(name));
-        invalid_param("filter", message).with_hint("the operators are gte, gt, lte and lt")
+fn filter_operator(field: &FieldName, name: &str) -> Parsed<FilterOperator> {
+    FilterOperator::parse(name).ok_or_else(|| {
+        let message = format!(
+            "Unsupported filter operator '{}' on '{field}'",
+            quoted(name)
+        );
+        invalid_param("filter", message)
+            .with_hint("the operators are gte, gt, lte and lt, and contains for arrays")
     })
 }
 

@@ -20,7 +20,7 @@ pub fn excerpts(
 ) -> Vec<FieldExcerpt> {
     let mut found = Vec::new();
     for field in fields {
-        let Some(text) = body.text(field.as_str()) else {
+        let Some(text) = body.searched_text(field.as_str()) else {
             continue;
         };
         let left = limits.max_excerpts.saturating_sub(found.len());

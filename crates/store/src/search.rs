@@ -264,7 +264,7 @@ pub struct AggregateAnswer {
     /// The number, when not grouped.
     pub value: Value,
     pub groups: Vec<Group>,
-    /// Records in groups beyond the limit.
+    /// Records in groups beyond the limit; one with several values counts in each of its groups.
     pub other_count: u64,
     /// Records that were left out because they are not what was written.
     pub damaged: Vec<RecordKey>,

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// How many groups: 10 unless said, at most 100
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u32>,
-    /// Only where this holds: 'field=value', 'field>=value' (>=, >, <=, <); again for more, all must hold
+    /// Only where this holds: 'field=value', 'field>=value' (>=, >, <=, <), 'array~=value'; again for more, all must hold
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
     /// The connection, where several have such a stream

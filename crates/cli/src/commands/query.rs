@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// Only the fields of a declared view
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
-    /// Only where this holds: 'field=value', 'field>=value' (>=, >, <=, <); again for more, all must hold
+    /// Only where this holds: 'field=value', 'field>=value' (>=, >, <=, <), 'array~=value'; again for more, all must hold
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
     /// The field that orders the stream, with - for descending

@@ -6,16 +6,19 @@ use contract::query::split_condition;
 use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 
-/// `field=value`, `field>=value`, `field>value`, `field<=value` or `field<value` as a parameter.
+/// `field=value`, `field>=value`, `field>value`, `field<=value`, `field<value` or `field~=value` as a parameter.
 pub(super) fn param(text: &str) -> CommandResult<(String, String)> {
     let Some((field, operator, value)) = split_condition(text) else {
         let message = format!("'{}' is not a filter", visible(text));
         return Err(refused(
             message,
-            "write 'field=value', or 'field>=value' with >=, >, <= or <; `pdpp help filters` says more",
+            "write 'field=value', 'field>=value' with >=, >, <= or <, or 'field~=value' for an array; `pdpp help filters` says more",
         ));
     };
     let name = match operator {
+        None if field.ends_with('~') && field.len() > 1 => {
+            format!("filter[{}][contains]", field.trim_end_matches('~'))
+        }
         Some(operator) => format!("filter[{field}][{operator}]"),
         None => format!("filter[{field}]"),
     };
@@ -25,7 +28,8 @@ pub(super) fn param(text: &str) -> CommandResult<(String, String)> {
 /// The field a filter is about, if it is one.
 pub(super) fn field(text: &str) -> Option<&str> {
     let end = text.find(['=', '<', '>'])?;
-    text.get(..end)
+    let field = text.get(..end)?;
+    Some(field.strip_suffix('~').unwrap_or(field))
 }
 
 /// `relationship=number` as a parameter.
@@ -62,6 +66,8 @@ mod tests {
             ("a>1", "filter[a][gt]", "1"),
             ("a<=-1", "filter[a][lte]", "-1"),
             ("a<1", "filter[a][lt]", "1"),
+            ("a~=b", "filter[a][contains]", "b"),
+            ("a=~b", "filter[a]", "~b"),
             ("sent at>=x y", "filter[sent at][gte]", "x y"),
         ] {
             let expected = (name.to_owned(), value.to_owned());

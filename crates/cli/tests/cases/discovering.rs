@@ -52,7 +52,7 @@ pub(crate) fn a_stream_shows_its_fields_and_what_each_accepts(surface: Surface) 
         ),
         ("folder", "t=string,eq,a=group_by"),
         ("id", "t=string,eq,lex"),
-        ("tags", "t=array"),
+        ("tags", "t=array,r=contains,a=group_by"),
         ("title", "t=string,role=title,eq,lex"),
         (
             "updated_at",

@@ -113,6 +113,27 @@ pub(crate) fn filters_keep_exactly_what_matches(surface: Surface) {
     assert_eq!(page.keys(), ["plain"]);
 }
 
+pub(crate) fn arrays_are_filtered_and_grouped_by_their_items(surface: Surface) {
+    let who = only("notes");
+    let ask = || plain().limit(100);
+    let groups = surface.figures(&who, "notes", "count", ask().with("group_by", "tags"));
+    let groups = groups.groups.unwrap();
+    let groups = groups.iter().filter(|(key, ..)| !key.is_null());
+    let mut several = 0;
+    for (key, count, _) in groups.take(4) {
+        let page = surface.page(&who, "notes", ask().range("tags", "contains", key.clone()));
+        assert_eq!(page.records.len() as u64, *count, "{key}");
+        for record in &page.records {
+            let tags = record.data["tags"].as_array().unwrap();
+            assert!(tags.contains(key), "{key} {tags:?}");
+            several += usize::from(tags.len() > 1);
+        }
+    }
+    assert!(several > 0, "a record stands in several groups");
+    let refused = surface.query(&who, "notes", ask().filter("tags", "x"));
+    assert_eq!(refused.unwrap_err().code, "invalid_request");
+}
+
 pub(crate) fn ranges_may_be_open_or_closed(surface: Surface) {
     let who = archives();
     let east = || plain().connection(CONNECTIONS[0]).limit(100);

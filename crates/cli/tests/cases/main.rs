@@ -63,6 +63,7 @@ on_every_surface![
     listing::pages_lead_to_the_end_with_every_record_once,
     listing::keys_of_any_form_are_listed_and_fetched,
     listing::filters_keep_exactly_what_matches,
+    listing::arrays_are_filtered_and_grouped_by_their_items,
     listing::ranges_may_be_open_or_closed,
     listing::order_is_kept_in_both_directions,
     listing::a_projection_leaves_exactly_the_named_fields,

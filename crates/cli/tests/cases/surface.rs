@@ -186,6 +186,7 @@ pub(crate) fn words(step: &Step<'_>, ask: &Ask) -> Vec<String> {
             "gt" => ">",
             "lte" => "<=",
             "lt" => "<",
+            "contains" => "~=",
             other => unreachable!("{other}"),
         };
         words.push(format!("--filter={field}{sign}{}", param_text(value)));

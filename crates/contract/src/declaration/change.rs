@@ -195,13 +195,16 @@ fn is_indexed_differently(old: &StreamDeclaration, new: &StreamDeclaration) -> b
         || old.query.range_filters != new.query.range_filters
         || old.query.aggregations != new.query.aggregations
         || old.consent_time_field != new.consent_time_field
-        || scalar_fields(&old.fields) != scalar_fields(&new.fields)
+        || compared_kinds(&old.fields) != compared_kinds(&new.fields)
 }
 
-/// The fields that exact filters can look at, in an order that does not depend on the file.
-fn scalar_fields(fields: &[FieldDeclaration]) -> Vec<(&FieldName, FieldKind)> {
-    let scalars = fields.iter().filter(|field| field.kind.is_scalar());
-    let mut scalars: Vec<_> = scalars.map(|field| (&field.name, field.kind)).collect();
-    scalars.sort_by_key(|(name, _)| name.as_str());
-    scalars
+/// What fields, or their items, are compared as, in an order that does not depend on the file.
+fn compared_kinds(fields: &[FieldDeclaration]) -> Vec<(&FieldName, FieldKind)> {
+    let kinds = fields.iter().filter_map(|field| {
+        let kind = field.items.unwrap_or(field.kind);
+        kind.is_scalar().then_some((&field.name, kind))
+    });
+    let mut kinds: Vec<_> = kinds.collect();
+    kinds.sort_by_key(|(name, _)| name.as_str());
+    kinds
 }

@@ -18,6 +18,8 @@ pub struct FieldDeclaration {
     pub name: FieldName,
     /// The one kind of value it holds besides null, or [`FieldKind::Mixed`].
     pub kind: FieldKind,
+    /// The one scalar kind that the items of an array have.
+    pub items: Option<FieldKind>,
     /// Whether null is an accepted value.
     pub nullable: bool,
     /// The JSON types it accepts; empty accepts all.
@@ -136,6 +138,7 @@ pub(super) fn read(
     let mut field = FieldDeclaration {
         name,
         kind: FieldKind::Mixed,
+        items: None,
         nullable: true,
         types: Vec::new(),
         role: None,
@@ -175,6 +178,9 @@ pub(super) fn read(
     // Read literally, a field that refers elsewhere is of any kind.
     if schema.reading == Reading::Following || !schema.refers_itself(node) {
         field.kind = kind(&field.types, shape.format.as_deref());
+    }
+    if field.kind == FieldKind::Array {
+        field.items = property.optional("items").and_then(|node| items(&node));
     }
     if field.name.as_str() == "blob_ref" {
         check_blob_ref(&field, &mut property, mistakes);
@@ -221,6 +227,19 @@ fn kind(types: &[JsonType], format: Option<&str>) -> FieldKind {
         (JsonType::Object, _) => FieldKind::Object,
         (JsonType::Null, _) => FieldKind::Mixed,
     }
+}
+
+/// The scalar kind of the items of an array, where their schema says one outright.
+fn items(node: &Node) -> Option<FieldKind> {
+    // What is wrong inside is not looked at here: it only keeps the items from being compared.
+    let ignored = &mut Mistakes::default();
+    if json::kind_of(&node.raw) != JsonKind::Object {
+        return None;
+    }
+    let mut items = node.object(ignored)?;
+    let types = read_types(&items.optional("type")?, ignored);
+    let format = items.optional("format").and_then(|node| node.text(ignored));
+    Some(kind(&types, format.as_deref())).filter(|kind| kind.is_scalar())
 }
 
 /// A field named `blob_ref` is how a record points at bytes, so its shape is fixed.

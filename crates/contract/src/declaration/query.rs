@@ -6,7 +6,7 @@ use super::outline::Outline;
 use super::parse::objects;
 use super::validate::FieldUse;
 use super::{
-    Aggregations, EXPAND_DEFAULT_LIMIT, EXPAND_MAX_LIMIT, Expand, QueryCapabilities, RangeOperator,
+    Aggregations, EXPAND_DEFAULT_LIMIT, EXPAND_MAX_LIMIT, Expand, FilterOperator, QueryCapabilities,
 };
 use crate::document::{Mistakes, Object, did_you_mean, step};
 use crate::id::FieldName;
@@ -41,16 +41,15 @@ fn read_range_filters(
     query: &mut Object,
     outline: &Outline,
     mistakes: &mut Mistakes,
-) -> BTreeMap<FieldName, Vec<RangeOperator>> {
+) -> BTreeMap<FieldName, Vec<FilterOperator>> {
     let object = query
         .optional("range_filters")
         .and_then(|node| node.object(mistakes));
     let mut filters = BTreeMap::new();
     for (name, node) in object.map(|object| object.members()).unwrap_or_default() {
-        let field = outline.field_named(&name, &node.path, FieldUse::Range, mistakes);
         let mut operators = Vec::new();
         for item in node.filled_array(mistakes).unwrap_or_default() {
-            let names = RangeOperator::ALL.map(|operator| (operator.as_str(), operator));
+            let names = FilterOperator::ALL.map(|operator| (operator.as_str(), operator));
             match item.choice(&names, mistakes) {
                 Some(operator) if operators.contains(&operator) => {
                     mistakes.add(
@@ -61,6 +60,16 @@ fn read_range_filters(
                 Some(operator) => operators.push(operator),
                 None => {}
             }
+        }
+        let used = if operators.contains(&FilterOperator::Contains) {
+            FieldUse::Contains
+        } else {
+            FieldUse::Range
+        };
+        let field = outline.field_named(&name, &node.path, used, mistakes);
+        if used == FieldUse::Contains && operators.len() > 1 {
+            let rule = "an array takes contains and no other operator";
+            mistakes.add(&node.path, rule);
         }
         if let Some(field) = field {
             filters.insert(field, operators);

@@ -18,6 +18,7 @@ pub(super) enum FieldUse {
     Shown,
     ForeignKey,
     Range,
+    Contains,
     Sum,
     Extreme,
     Group,
@@ -26,10 +27,12 @@ pub(super) enum FieldUse {
 }
 
 impl FieldUse {
-    fn allows(self, kind: FieldKind) -> bool {
+    fn allows(self, field: &FieldDeclaration) -> bool {
         use FieldKind::{Date, DateTime, Integer, Number, Text};
+        let kind = field.kind;
         match self {
             FieldUse::Shown => true,
+            FieldUse::Contains => field.items.is_some(),
             FieldUse::PrimaryKey | FieldUse::ForeignKey => {
                 matches!(kind, Text | Date | DateTime | Integer)
             }
@@ -38,9 +41,9 @@ impl FieldUse {
             }
             FieldUse::ConsentTime => matches!(kind, Text | Date | DateTime),
             FieldUse::Sum => matches!(kind, Integer | Number),
-            FieldUse::Group => kind.is_scalar(),
+            FieldUse::Group => kind.is_scalar() || field.items.is_some(),
             FieldUse::GroupByTime => matches!(kind, Date | DateTime),
-            FieldUse::Search => matches!(kind, Text | Date | DateTime),
+            FieldUse::Search => matches!(kind, Text | Date | DateTime) || field.items == Some(Text),
         }
     }
 
@@ -55,6 +58,7 @@ impl FieldUse {
             FieldUse::Range => {
                 "a range filter needs a field of type integer or number, or a string with format date or date-time"
             }
+            FieldUse::Contains => "contains needs an array whose items have one scalar type",
             FieldUse::Extreme => {
                 "min and max need a field of type integer or number, or a string with format date or date-time"
             }
@@ -62,17 +66,21 @@ impl FieldUse {
                 "a consent time field must be a string that holds a date or a date-time"
             }
             FieldUse::Sum => "sum needs a field of type integer or number",
-            FieldUse::Group => "group_by and count_distinct need a field of one scalar type",
+            FieldUse::Group => {
+                "group_by and count_distinct need a field of one scalar type, or an array of such items"
+            }
             FieldUse::GroupByTime => {
                 "group_by_time needs a string field with format date or date-time"
             }
-            FieldUse::Search => "a search field must be of type string (null allowed besides)",
+            FieldUse::Search => {
+                "a search field must be of type string (null allowed besides), or an array of strings"
+            }
         }
     }
 
     /// Why the field cannot serve, or `None` when it can.
     pub(super) fn refusal(self, field: &FieldDeclaration) -> Option<String> {
-        if self.allows(field.kind) {
+        if self.allows(field) {
             return None;
         }
         let types: Vec<&str> = field

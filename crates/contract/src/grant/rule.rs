@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::condition::Test;
-use crate::declaration::{Declaration, RangeOperator, StreamDeclaration};
+use crate::declaration::{Declaration, FilterOperator, StreamDeclaration};
 use crate::id::{FieldName, StreamName};
 use crate::scalar::{FieldKind, Scalar};
 
@@ -24,8 +24,8 @@ const MAX_PREFIX_BYTES: usize = 1024;
 #[serde(try_from = "RuleDocument", into = "RuleDocument")]
 pub struct RowRule(RuleDocument);
 
-/// A rule as written, unchecked: one of `eq`, `in`, `prefix`, `word`, or one or two bounds. [`RowRule::try_from`] is the
-/// way to a rule.
+/// A rule as written, unchecked: one of `eq`, `in`, `contains`, `prefix`, `word`, or one or two bounds. Of an array, `eq`,
+/// `in` and `contains` ask for an item. [`RowRule::try_from`] is the way to a rule.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +44,8 @@ pub struct RuleDocument {
     pub gt: Option<String>,
     pub lte: Option<String>,
     pub lt: Option<String>,
+    /// An item that an array has.
+    pub contains: Option<String>,
 }
 
 /// What is wrong with a rule, and in which of its members.
@@ -77,24 +79,27 @@ impl RuleDocument {
             gt: None,
             lte: None,
             lt: None,
+            contains: None,
         }
     }
 
-    pub fn bound(&self, operator: RangeOperator) -> Option<&str> {
+    pub fn operand(&self, operator: FilterOperator) -> Option<&str> {
         match operator {
-            RangeOperator::Gte => self.gte.as_deref(),
-            RangeOperator::Gt => self.gt.as_deref(),
-            RangeOperator::Lte => self.lte.as_deref(),
-            RangeOperator::Lt => self.lt.as_deref(),
+            FilterOperator::Gte => self.gte.as_deref(),
+            FilterOperator::Gt => self.gt.as_deref(),
+            FilterOperator::Lte => self.lte.as_deref(),
+            FilterOperator::Lt => self.lt.as_deref(),
+            FilterOperator::Contains => self.contains.as_deref(),
         }
     }
 
-    pub fn bound_mut(&mut self, operator: RangeOperator) -> &mut Option<String> {
+    pub fn operand_mut(&mut self, operator: FilterOperator) -> &mut Option<String> {
         match operator {
-            RangeOperator::Gte => &mut self.gte,
-            RangeOperator::Gt => &mut self.gt,
-            RangeOperator::Lte => &mut self.lte,
-            RangeOperator::Lt => &mut self.lt,
+            FilterOperator::Gte => &mut self.gte,
+            FilterOperator::Gt => &mut self.gt,
+            FilterOperator::Lte => &mut self.lte,
+            FilterOperator::Lt => &mut self.lt,
+            FilterOperator::Contains => &mut self.contains,
         }
     }
 }
@@ -103,23 +108,24 @@ impl TryFrom<RuleDocument> for RowRule {
     type Error = RuleMistake;
 
     fn try_from(document: RuleDocument) -> Result<Self, RuleMistake> {
-        let bounded = RangeOperator::ALL
+        let bounded = FilterOperator::BOUNDS
             .iter()
-            .any(|operator| document.bound(*operator).is_some());
+            .any(|operator| document.operand(*operator).is_some());
         let tests = [
             document.eq.is_some(),
             document.one_of.is_some(),
             document.prefix.is_some(),
             document.word.is_some(),
+            document.contains.is_some(),
             bounded,
         ];
         if tests.iter().filter(|given| **given).count() != 1 {
-            let rule = "a rule needs exactly one of eq, in, prefix, word, or bounds (gte or gt, lte or lt)";
+            let rule = "a rule needs exactly one of eq, in, contains, prefix, word, or bounds (gte or gt, lte or lt)";
             return Err(RuleMistake::new("", rule));
         }
         check_texts(&document)?;
         for (one, other) in [("gte", "gt"), ("lte", "lt")] {
-            let given = |name| RangeOperator::parse(name).and_then(|name| document.bound(name));
+            let given = |name| FilterOperator::parse(name).and_then(|name| document.operand(name));
             if given(one).is_some() && given(other).is_some() {
                 let rule = format!("a rule takes one of {one} and {other}");
                 return Err(RuleMistake::new(format!("/{other}"), rule));
@@ -215,7 +221,10 @@ impl RowRule {
             );
             return Err(RuleMistake::new("/field", rule));
         };
-        if !field.kind.is_scalar() {
+        if let Some(kind) = field.items {
+            return Ok((kind, self.items_of(stream, kind)?));
+        }
+        if !field.kind.is_scalar() || self.0.contains.is_some() {
             let rule = format!("{:?} is not a field of one scalar type", name.as_str());
             return Err(RuleMistake::new("/field", rule));
         }
@@ -253,14 +262,46 @@ impl RowRule {
         Ok((field.kind, test))
     }
 
+    /// The test of an array's items.
+    fn items_of(&self, stream: &StreamDeclaration, kind: FieldKind) -> Result<Test, RuleMistake> {
+        let name = &self.0.field;
+        let declared = stream.query.range_filters.get(name);
+        if !declared.is_some_and(|declared| declared.contains(&FilterOperator::Contains)) {
+            let rule = format!("contains is not declared for {:?}", name.as_str());
+            return Err(RuleMistake::new("/field", rule));
+        }
+        let operand = |path: String, text: &String| {
+            Scalar::from_request(kind, text)
+                .map_err(|error| RuleMistake::new(path, error.to_string()))
+        };
+        let document = &self.0;
+        let values = match (&document.contains, &document.eq, &document.one_of) {
+            (Some(text), ..) => vec![operand("/contains".to_owned(), text)?],
+            (_, Some(text), _) => vec![operand("/eq".to_owned(), text)?],
+            (.., Some(texts)) => {
+                let texts = texts.iter().enumerate();
+                let values = texts.map(|(at, text)| operand(format!("/in/{at}"), text));
+                values.collect::<Result<_, _>>()?
+            }
+            (None, None, None) => {
+                let rule = format!(
+                    "{:?} is an array, which takes contains, eq or in",
+                    name.as_str()
+                );
+                return Err(RuleMistake::new("", rule));
+            }
+        };
+        Ok(Test::Contains(values))
+    }
+
     fn range_of(
         &self,
         stream: &StreamDeclaration,
         operand: &dyn Fn(String, &str) -> Result<Scalar, RuleMistake>,
     ) -> Result<Test, RuleMistake> {
         let name = &self.0.field;
-        let bound = |operator: RangeOperator| {
-            let Some(text) = self.0.bound(operator) else {
+        let bound = |operator: FilterOperator| {
+            let Some(text) = self.0.operand(operator) else {
                 return Ok(None);
             };
             let path = format!("/{operator}");
@@ -278,8 +319,8 @@ impl RowRule {
             Some(value) => Bound::Included(value),
             None => excluded.map_or(Bound::Unbounded, Bound::Excluded),
         };
-        let low = either(bound(RangeOperator::Gte)?, bound(RangeOperator::Gt)?);
-        let high = either(bound(RangeOperator::Lte)?, bound(RangeOperator::Lt)?);
+        let low = either(bound(FilterOperator::Gte)?, bound(FilterOperator::Gt)?);
+        let high = either(bound(FilterOperator::Lte)?, bound(FilterOperator::Lt)?);
         if is_empty(&low, &high) {
             return Err(RuleMistake::new("", "no value lies between the bounds"));
         }

@@ -45,7 +45,7 @@ const BROKEN: &str = r#"
 /streams/0/time_constraint | {"field": "at", "since": "2026-01-01", "zone": "UTC"} | unknown field `zone`
 /streams/0/where | [] | where of stream notes is empty
 /streams/0/except | [] | except of stream notes is empty
-/streams/0/where/0 | {"field": "folder"} | exactly one of eq, in, prefix, word, or bounds
+/streams/0/where/0 | {"field": "folder"} | exactly one of eq, in, contains, prefix, word, or bounds
 /streams/0/where/0/in | [] | an empty list allows nothing
 /streams/0/where/0/in | ["a", "a"] | names "a" a second time
 /streams/0/where/0 | {"field": "folder", "eq": "a", "in": ["b"]} | exactly one of eq, in, prefix, word, or bounds

@@ -1,7 +1,7 @@
 //! The parts requests are made of: limits, order, projection, filters, relationships.
 
 use super::refused;
-use crate::declaration::RangeOperator;
+use crate::declaration::FilterOperator;
 use crate::error::{ErrorCode, ReadError};
 use crate::id::{FieldName, ViewId};
 use crate::page::Warning;
@@ -92,16 +92,16 @@ impl Sort {
 
 /// A condition in one word, as people write it: `field=value`, `field>=value`, `field>value`, `field<=value` or
 /// `field<value`, split into field, operator (`None` for equality) and value.
-pub fn split_condition(text: &str) -> Option<(&str, Option<RangeOperator>, &str)> {
+pub fn split_condition(text: &str) -> Option<(&str, Option<FilterOperator>, &str)> {
     let (field, rest) = text.split_at(text.find(['=', '<', '>'])?);
     if field.is_empty() || field.ends_with('!') {
         return None;
     }
     let operators = [
-        (">=", RangeOperator::Gte),
-        ("<=", RangeOperator::Lte),
-        (">", RangeOperator::Gt),
-        ("<", RangeOperator::Lt),
+        (">=", FilterOperator::Gte),
+        ("<=", FilterOperator::Lte),
+        (">", FilterOperator::Gt),
+        ("<", FilterOperator::Lt),
     ];
     let bound = operators
         .into_iter()
@@ -184,7 +184,7 @@ pub struct Filter {
 pub enum FilterTest {
     /// Typed equality; null never matches.
     Exact(String),
-    Range(Vec<(RangeOperator, String)>),
+    Range(Vec<(FilterOperator, String)>),
 }
 
 impl Filter {
@@ -195,7 +195,7 @@ impl Filter {
         }
     }
 
-    pub fn range(field: FieldName, bounds: Vec<(RangeOperator, String)>) -> Filter {
+    pub fn range(field: FieldName, bounds: Vec<(FilterOperator, String)>) -> Filter {
         Filter {
             field,
             test: FilterTest::Range(bounds),

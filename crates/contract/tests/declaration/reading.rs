@@ -1,7 +1,7 @@
 //! What a file reads into, and how each mistake in it is told.
 
 use contract::declaration::{
-    Cardinality, Declaration, Pointing, PresetPart, RangeOperator, Semantics, SourceKind,
+    Cardinality, Declaration, FilterOperator, Pointing, PresetPart, Semantics, SourceKind,
 };
 use contract::{FieldKind, FieldName};
 
@@ -32,7 +32,7 @@ fn a_declaration_with_everything_reads_into_types() {
     );
     assert_eq!(
         messages.query.range_filters["received_at"],
-        [RangeOperator::Gte, RangeOperator::Lt]
+        [FilterOperator::Gte, FilterOperator::Lt]
     );
     assert_eq!(
         (
@@ -329,14 +329,15 @@ const BROKEN_QUERIES: &str = r#"
 /streams/0/query/range_filters/nope | ["gte"] | = | there is no "nope"
 /streams/0/query/range_filters/size_bytes | ["like"] | /streams/0/query/range_filters/size_bytes/0 | gte, gt, lte, lt
 /streams/0/query/range_filters/size_bytes | [] | = | at least one
+/streams/0/query/range_filters/size_bytes | ["contains"] | = | contains needs an array
 /streams/0/query/expand/0/name | "attachment" | = | did you mean "attachments"?
 /streams/0/query/expand/0/default_limit | 6 | = | not be larger than max_limit (5)
 /streams/0/query/expand/0/max_limit | 0 | = | a positive integer, found 0
 /streams/0/query/search/lexical_fields/0 | "size_bytes" | = | must be of type string
-/streams/0/query/search/semantic_fields/0 | "labels" | = | must be of type string
+/streams/0/query/search/semantic_fields/0 | "extra" | = | must be of type string
 /streams/0/query/aggregations/sum/0 | "subject" | = | sum needs
 /streams/0/query/aggregations/min/0 | "seen" | = | min and max need
-/streams/0/query/aggregations/group_by/0 | "labels" | = | one scalar type
+/streams/0/query/aggregations/group_by/0 | "extra" | = | an array of such items
 /streams/0/query/aggregations/group_by_time/0 | "price" | = | date or date-time
 /streams/0/query/aggregations/count_distinct/0 | "either" | = | has type string|integer
 /streams/0/query/aggregations/average | [] | = | unknown member

@@ -1,7 +1,7 @@
 //! The questions of docs/demo.md, each with the evidence that answers it.
 
 use contract::aggregate::{AggregateQuery, Metric};
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::query::Filter;
 use serde_json::Value;
 
@@ -44,8 +44,8 @@ fn sum(
 
 fn span(name: &str, since: &str, until: &str) -> Filter {
     let bounds = vec![
-        (RangeOperator::Gte, since.to_owned()),
-        (RangeOperator::Lt, until.to_owned()),
+        (FilterOperator::Gte, since.to_owned()),
+        (FilterOperator::Lt, until.to_owned()),
     ];
     Filter::range(field(name), bounds)
 }

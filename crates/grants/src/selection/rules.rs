@@ -1,6 +1,6 @@
 //! Rules on records in a request: read from authorization details or flags, checked against a stream.
 
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::document::{Mistakes, Node, Object};
 use contract::grant::{RowRule, RuleDocument};
 use contract::id::FieldName;
@@ -41,7 +41,7 @@ fn read_rule(node: &Node, mistakes: &mut Mistakes) -> Option<RuleRequest> {
         operand(&node, mistakes)
     };
     let bounds =
-        RangeOperator::ALL.map(|operator| (operator, bound(&mut members, operator.as_str())));
+        FilterOperator::ALL.map(|operator| (operator, bound(&mut members, operator.as_str())));
     members.finish(mistakes);
     let field = parsed_field(field?, mistakes)?;
     let via = via.and_then(|via| parsed_field(via, mistakes));
@@ -57,7 +57,7 @@ fn read_rule(node: &Node, mistakes: &mut Mistakes) -> Option<RuleRequest> {
         ..RuleDocument::new(field)
     };
     for (operator, value) in bounds {
-        *document.bound_mut(operator) = value;
+        *document.operand_mut(operator) = value;
     }
     request(&node.path, document, false, mistakes)
 }
@@ -153,7 +153,7 @@ pub(super) fn from_flags(
                 }
             }
             Some(operator) => {
-                let bound = document.bound_mut(operator);
+                let bound = document.operand_mut(operator);
                 if bound.as_deref().is_some_and(|known| known != value) {
                     mistakes.add(
                         flag,

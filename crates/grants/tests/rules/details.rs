@@ -161,7 +161,7 @@ const WRONG_DETAILS: &str = r#"
 /client_claims | {"promises":[]} | /0/client_claims/promises: unknown member
 /selection_preset | "headers" | /0: gives both streams and selection_preset
 /streams/0/where | [] | /0/streams/0/where: is empty
-/streams/0/where | [{"field":"subject"}] | /0/streams/0/where/0: a rule needs exactly one of eq, in, prefix, word, or bounds
+/streams/0/where | [{"field":"subject"}] | /0/streams/0/where/0: a rule needs exactly one of eq, in, contains, prefix, word, or bounds
 /streams/0/where | [{"field":"subject","like":"a"}] | /0/streams/0/where/0/like: unknown member
 /streams/0/where | [{"field":"subject","in":[]}] | /0/streams/0/where/0/in: is empty, and an empty list allows nothing
 /streams/0/where | [{"field":"subject","eq":["a"]}] | /0/streams/0/where/0/eq: must be a string, a number, true or false

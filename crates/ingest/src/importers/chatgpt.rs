@@ -64,7 +64,9 @@ const SHAPE: Shape = Shape {
                     .grouped()
                     .about("text, code, multimodal_text, thoughts and so on."),
                 shape::text("text").role("body").searched(),
-                shape::texts("attachments").about("Names of files and pictures."),
+                shape::texts("attachments")
+                    .about("Names of files and pictures.")
+                    .searched(),
             ],
             children: &[],
         },

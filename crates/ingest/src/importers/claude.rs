@@ -65,7 +65,9 @@ const SHAPE: Shape = Shape {
                 shape::text("attached_text")
                     .searched()
                     .about("What was extracted from attached files."),
-                shape::texts("attachments").about("Names of files."),
+                shape::texts("attachments")
+                    .about("Names of files.")
+                    .searched(),
                 shape::texts("tools").about("Tools that were used in it."),
             ],
             children: &[],

@@ -61,7 +61,7 @@ const SHAPE: Shape = Shape {
                     .grouped()
                     .about("message, or what Slack notes, such as channel_join."),
                 shape::text("text").role("body").searched(),
-                shape::texts("files").about("Names of files."),
+                shape::texts("files").about("Names of files.").searched(),
                 shape::texts("reactions"),
                 shape::integer("reply_count"),
             ],
@@ -79,7 +79,7 @@ const SHAPE: Shape = Shape {
                 shape::text("purpose").role("body").searched(),
                 shape::time("created_at"),
                 shape::boolean("is_archived").grouped(),
-                shape::texts("members").about("Names of people."),
+                shape::texts("members").about("Names of people.").searched(),
             ],
             children: &[("messages", "channel_id")],
         },

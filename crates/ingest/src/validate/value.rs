@@ -5,9 +5,8 @@
 //! of alternatives one must fit, because what is not checked may be all that tells them apart.
 
 use contract::declaration::{FieldDeclaration, JsonType};
-use contract::json::{self, JsonKind, RecordBody};
+use contract::json::{self, JsonKind, RecordBody, elements};
 use contract::time::Instant;
-use serde_json::value::RawValue;
 
 use crate::rejection::{Given, RejectionCode, quoted};
 
@@ -387,12 +386,6 @@ fn step(name: &str) -> String {
 fn object(raw: &str) -> Option<RecordBody> {
     let is_object = json::kind_of(raw) == JsonKind::Object;
     is_object.then(|| RecordBody::parse(raw).ok()).flatten()
-}
-
-/// The elements of an array; none of anything else.
-fn elements(raw: &str) -> impl Iterator<Item = &str> {
-    let items: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
-    items.into_iter().map(RawValue::get)
 }
 
 fn text(raw: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::reply::Members;
 use crate::tool_call::ArgValue;
 
-/// `{field: value}` or `{field: {gte, gt, lte, lt}}`.
+/// `{field: value}`, `{field: {gte, gt, lte, lt}}` or `{field: {contains}}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Filter(Members<String, Condition>);
@@ -18,11 +18,11 @@ pub(crate) struct Filter(Members<String, Condition>);
 #[serde(untagged)]
 enum Condition {
     Equals(Scalar),
-    /// Operators and their bounds.
+    /// Operators and their operands.
     Range(Members<String, Scalar>),
 }
 
-const RANGE: [&str; 4] = ["gte", "gt", "lte", "lt"];
+const OPERATORS: [&str; 5] = ["gte", "gt", "lte", "lt", "contains"];
 
 impl Filter {
     /// The same filter with a condition more.
@@ -44,6 +44,16 @@ impl Filter {
         Some(self)
     }
 
+    /// The same filter, where an array contains this value. None where the field has a condition already.
+    pub(crate) fn containing(mut self, field: &str, item: Scalar) -> Option<Self> {
+        if self.0.get(field).is_some() {
+            return None;
+        }
+        let contains = Members(vec![("contains".to_owned(), item)]);
+        self.0.set(field, Condition::Range(contains));
+        Some(self)
+    }
+
     /// A filter with one bound.
     pub(crate) fn bound(field: &str, operator: &str, bound: Scalar) -> Self {
         let range = Members(vec![(operator.to_owned(), bound)]);
@@ -59,7 +69,7 @@ impl Argument for Filter {
     fn read(name: &str, given: Given) -> Result<Self, Fault> {
         let refused = |message: &str| {
             Fault::refused(ErrorCode::InvalidFilter, name, message)
-                .with_next(r#"pass an object such as {"sender":"ann"} or {"sent_at":{"gte":"2026-01-01","lt":"2026-02-01"}}"#)
+                .with_next(r#"pass an object such as {"sender":"ann"} or {"sent_at":{"gte":"2026-01-01","lt":"2026-02-01"}} or {"labels":{"contains":"work"}}"#)
         };
         let Ok(given) = given.members() else {
             return Err(refused("filter must be an object, not text or a list"));
@@ -107,11 +117,11 @@ impl Argument for Filter {
 
 fn checked_range(range: Vec<(String, Given)>) -> Result<Members<String, Scalar>, &'static str> {
     if range.is_empty() {
-        return Err("a range needs at least one of gte, gt, lte, lt");
+        return Err("a filter object needs at least one of gte, gt, lte, lt, contains");
     }
     let checked = range.into_iter().map(|(operator, bound)| {
-        if !RANGE.contains(&operator.as_str()) {
-            return Err("a range knows only gte, gt, lte and lt");
+        if !OPERATORS.contains(&operator.as_str()) {
+            return Err("a filter object knows only gte, gt, lte, lt and contains");
         }
         let bound = bound.scalar();
         Ok((

@@ -181,7 +181,7 @@ impl Counted<'_> {
         let first = format!("{} = {value};{}", self.name(), self.facts());
         let mut lines = Lines::new(budget::FIGURE_TEXT, first.trim_end_matches(';'));
         let short = "next: query_records with the same stream, filter and connection_id";
-        let next = format!("next: {}", self.records(None));
+        let next = format!("next: {}", self.records(None, false));
         lines.reserve(short.len());
         if let Some(warnings) = paging::page_warnings(&self.figure.page) {
             lines.offer(&format!("warnings: {warnings}"));
@@ -194,10 +194,14 @@ impl Counted<'_> {
     }
 
     /// The call that lists the records behind the number, or behind one group of a field.
-    fn records(&self, group: Option<(&str, &Group<'_>)>) -> ToolCall {
+    fn records(&self, group: Option<(&str, &Group<'_>)>, by_items: bool) -> ToolCall {
         let filter = self.args.filter.clone();
         let group = group.and_then(|(field, group)| Some((field, group.key.scalar()?)));
         let filter = match group {
+            Some((field, item)) if by_items => {
+                let narrower = filter.clone().unwrap_or_default().containing(field, item);
+                narrower.or(filter)
+            }
             Some((field, value)) => Some(filter.unwrap_or_default().and(field, value)),
             None => filter,
         };

@@ -173,6 +173,8 @@ pub(super) async fn learn_filters<'a>(
 pub(super) struct Filters {
     pub(super) exact: bool,
     pub(super) range: bool,
+    /// By an item of an array.
+    pub(super) contains: bool,
 }
 
 /// Asks the schema which filters a field of a stream takes. What is not told is taken for a no.
@@ -192,6 +194,7 @@ pub(super) async fn filters(
     Filters {
         exact: all(capability::Field::takes_exact_filter),
         range: all(capability::Field::takes_range_filter),
+        contains: all(capability::Field::takes_contains),
     }
 }
 

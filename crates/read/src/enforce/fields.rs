@@ -1,6 +1,6 @@
 //! The fields of a row: which are shown, which may be asked about, and what they are to the stream.
 
-use contract::declaration::{Aggregations, FieldDeclaration, RangeOperator, View, thread_field};
+use contract::declaration::{Aggregations, FieldDeclaration, FilterOperator, View, thread_field};
 use contract::error::{ErrorCode, ReadError};
 use contract::grant::Redaction;
 use contract::id::FieldName;
@@ -167,7 +167,7 @@ impl Row {
         self.kept(&self.stream().semantic_fields())
     }
 
-    pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[RangeOperator]> {
+    pub(crate) fn range_operators(&self, field: &FieldName) -> Option<&[FilterOperator]> {
         let declared = self.stream().query.range_filters.get(field)?;
         self.sees_whole(field.as_str())
             .then_some(declared.as_slice())

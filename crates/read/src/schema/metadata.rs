@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::declaration::{Aggregations, FieldDeclaration, Pointing, RangeOperator};
+use contract::declaration::{Aggregations, FieldDeclaration, FilterOperator, Pointing};
 use contract::id::{FieldName, GrantId};
 use contract::key::RecordKey;
 use contract::schema::{
@@ -181,7 +181,7 @@ fn expand(relation: &Relation) -> ExpandCapability {
 
 /// What may be asked beyond plain reading, by capability.
 fn query(row: &Row, relations: &[Relation], semantic: &[FieldName]) -> QueryMetadata {
-    let ranges: OrderedMap<Vec<RangeOperator>> = row
+    let ranges: OrderedMap<Vec<FilterOperator>> = row
         .fields()
         .filter_map(|field| {
             let operators = row.range_operators(&field.name)?;

@@ -1,7 +1,7 @@
 //! What is refused, with which code: the owner is told what does not exist, a client only that it is not granted.
 
 use contract::aggregate::{Granularity, GroupBy, Grouping, Metric};
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::error::ErrorCode;
 use contract::id::ViewId;
 use contract::query::{
@@ -231,9 +231,9 @@ fn filters_must_fit_the_field() {
     for filter in [
         Filter::exact(field("labels"), "x"),
         Filter::exact(field("size_bytes"), "big"),
-        range("size_bytes", RangeOperator::Gt, "3"),
-        range("size_bytes", RangeOperator::Gte, "1.5"),
-        range("subject", RangeOperator::Gte, "a"),
+        range("size_bytes", FilterOperator::Gt, "3"),
+        range("size_bytes", FilterOperator::Gte, "1.5"),
+        range("subject", FilterOperator::Gte, "a"),
     ] {
         let param = format!("filter[{}]", filter.field);
         let answer = refusal(client.records(filtered("messages", vec![filter])));

@@ -4,7 +4,7 @@ use contract::error::ErrorCode;
 use contract::query::{ChangesSince, Reading};
 use serde_json::{Value, json};
 
-use crate::fixture::{Reader, World, code, every, ids, list, one, words};
+use crate::fixture::{Reader, World, code, every, ids, list, one, window, words};
 
 fn under(world: &World, rules: &Value) -> Reader {
     let mut stream = json!({"name": "messages", "fields": ["id", "body"]});
@@ -73,6 +73,92 @@ fn rules_decide_on_every_surface() {
         let streams = reader.streams(None).unwrap().to_string();
         assert!(!streams.contains("from_email"), "{streams}");
     }
+}
+
+/// A world in which messages are filtered, grouped and searched by their labels.
+fn labelled() -> World {
+    let world = World::mail();
+    let mut declared: Value = serde_json::from_str(include_str!("mail.json")).unwrap();
+    declared["declaration_version"] = json!("with labels");
+    let streams = declared["streams"].as_array_mut().unwrap();
+    let messages = streams.iter_mut().find(|one| one["name"] == "messages");
+    let query = &mut messages.unwrap()["query"];
+    query["range_filters"]["labels"] = json!(["contains"]);
+    let searched = query["search"]["lexical_fields"].as_array_mut().unwrap();
+    searched.push(json!("labels"));
+    let declared = contract::declaration::Declaration::parse(&declared.to_string()).unwrap();
+    world.store.declare(&declared).unwrap();
+    for (id, labels) in [
+        ("a", json!(["work", "travel"])),
+        ("b", json!(["travel"])),
+        ("c", json!([])),
+    ] {
+        world.message(&json!({"id": id, "body": "tea", "labels": labels}));
+    }
+    world.message(&json!({"id": "d", "body": "tea"}));
+    world
+}
+
+/// Rules on the items of an array, and the records that are seen under them.
+const ARRAY_RULES: &str = r#"
+{"where":[{"field":"labels","contains":"travel"}]} | a b
+{"where":[{"field":"labels","contains":"travel"},{"field":"labels","contains":"work"}]} | a
+{"where":[{"field":"labels","in":["work","none"]}]} | a
+{"where":[{"field":"labels","eq":"work"}]} | a
+{"where":[{"field":"labels","contains":"trav"}]} |
+{"except":[{"field":"labels","contains":"work"}]} | b c d
+{"where":[{"field":"labels","contains":"travel"}],"except":[{"field":"labels","in":["work"]}]} | b
+"#;
+
+#[test]
+fn rules_on_arrays_ask_for_an_item() {
+    let world = labelled();
+    for row in ARRAY_RULES.trim().lines() {
+        let (rules, seen) = row.split_once(" |").unwrap();
+        let reader = under(&world, &serde_json::from_str(rules).unwrap());
+        let seen: Vec<&str> = seen.split_whitespace().collect();
+        let mut found = ids(&reader.records(every()).unwrap());
+        found.sort_unstable();
+        assert_eq!(found, seen, "{rules}");
+        let answer = reader.search(words("tea")).unwrap();
+        let hits = answer["data"].as_array().unwrap();
+        assert_eq!(hits.len(), seen.len(), "{rules}");
+        for id in ["a", "b", "c", "d"] {
+            let record = reader.record(one(id));
+            assert_eq!(record.is_ok(), seen.contains(&id), "{rules} {id}");
+        }
+    }
+    for rule in [
+        json!({"field": "labels", "gte": "work"}),
+        json!({"field": "labels", "word": "work"}),
+        json!({"field": "body", "contains": "tea"}),
+    ] {
+        let reader = under(&world, &json!({"where": [rule]}));
+        assert_eq!(
+            code(reader.records(every())),
+            ErrorCode::GrantStreamNotAllowed,
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn a_match_in_an_array_is_proven_and_can_be_read() {
+    let world = labelled();
+    let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "labels"]}]));
+    let hits = reader.find("travel");
+    assert_eq!(hits.len(), 2);
+    let hit = hits.iter().find(|hit| hit["record_key"] == "a").unwrap();
+    let excerpt = &hit["evidence_excerpts"][0];
+    assert_eq!(excerpt["field_path"], "labels");
+    assert_eq!(excerpt["preview_text"], "work\n<mark>travel</mark>");
+    let text = reader.window(window(
+        "a",
+        "labels",
+        contract::window::WindowSelector::default(),
+    ));
+    assert_eq!(text.unwrap()["window"]["text"], "work\ntravel");
+    assert!(world.owner().find("work").len() == 1);
 }
 
 // GM-02: a record that leaves a rule becomes a tombstone in the feed, and comes back as a record.

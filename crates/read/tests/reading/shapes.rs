@@ -1,6 +1,6 @@
 //! The shape of each answer, member by member.
 
-use contract::declaration::RangeOperator::{self, Gt, Gte, Lt, Lte};
+use contract::declaration::FilterOperator::{self, Gt, Gte, Lt, Lte};
 use contract::id::ViewId;
 use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Projection, Reading, RecordQuery,
@@ -383,7 +383,7 @@ fn filters_are_typed() {
         exact("received_at", "2026-03-01T11:00:00+01:00"),
         ["a", "b"]
     );
-    let range = |name: &str, bounds: &[(RangeOperator, &str)]| {
+    let range = |name: &str, bounds: &[(FilterOperator, &str)]| {
         let bounds = bounds
             .iter()
             .map(|(operator, text)| (*operator, (*text).to_owned()))

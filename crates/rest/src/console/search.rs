@@ -4,7 +4,7 @@ mod facets;
 
 use askama::Template;
 use axum::http::StatusCode;
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::id::{FieldName, StreamName};
 use contract::page::Page;
 use contract::query::{Count, Filter, PageLimit};
@@ -144,9 +144,9 @@ fn values(params: &Params) -> Result<Vec<(FieldName, String)>, Problem> {
 
 fn year_filter(field: FieldName, year: u16) -> Filter {
     let bounds = vec![
-        (RangeOperator::Gte, format!("{year:04}-01-01")),
+        (FilterOperator::Gte, format!("{year:04}-01-01")),
         (
-            RangeOperator::Lt,
+            FilterOperator::Lt,
             format!("{:04}-01-01", year.saturating_add(1)),
         ),
     ];

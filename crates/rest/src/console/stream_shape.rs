@@ -176,7 +176,10 @@ impl FieldShape {
             is_time: matches!(described.format.as_deref(), Some("date" | "date-time")),
             is_number: has_type("integer") || has_type("number"),
             exact: usable(capability.exact_filter.as_ref()),
-            range: usable(capability.range_filter.as_ref()),
+            range: capability.range_filter.as_ref().is_some_and(|range| {
+                let operators = range.operators.as_deref().unwrap_or_default();
+                range.usable && !operators.iter().any(|one| one == "contains")
+            }),
             groups: aggregation("group_by"),
             groups_time: aggregation("group_by_time"),
             sums: aggregation("sum"),

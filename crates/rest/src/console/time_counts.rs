@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::error::ReadError;
 use contract::id::StreamName;
 use contract::query::Filter;
@@ -146,8 +146,8 @@ pub(super) fn within(time: &FieldShape, days: Days) -> Filter {
         _ => day.to_string(),
     };
     let bounds = vec![
-        (RangeOperator::Gte, bound(days.from)),
-        (RangeOperator::Lt, bound(days.until)),
+        (FilterOperator::Gte, bound(days.from)),
+        (FilterOperator::Lt, bound(days.until)),
     ];
     Filter::range(time.name.clone(), bounds)
 }
@@ -167,8 +167,8 @@ mod tests {
         };
         let filter = within(&field, days);
         let bounds = [
-            (RangeOperator::Gte, "2026-03-01".to_owned()),
-            (RangeOperator::Lt, "2026-03-02".to_owned()),
+            (FilterOperator::Gte, "2026-03-01".to_owned()),
+            (FilterOperator::Lt, "2026-03-02".to_owned()),
         ];
         assert_eq!(filter.test, FilterTest::Range(bounds.to_vec()));
         field.is_date = false;

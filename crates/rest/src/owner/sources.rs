@@ -52,6 +52,7 @@ fn connector(declaration: &Declaration) -> wire::Connector {
     });
     wire::Connector {
         connector_key: declaration.connector_key().clone(),
+        declaration_version: declaration.declaration_version.clone(),
         streams: streams.collect(),
     }
 }

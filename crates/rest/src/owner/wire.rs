@@ -22,6 +22,7 @@ pub struct Sources {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Connector {
     pub connector_key: ConnectorKey,
+    pub declaration_version: String,
     pub streams: Vec<Stream>,
 }
 
@@ -124,6 +125,8 @@ pub struct ImportRequest {
     pub dry_run: bool,
     /// Whether to bring back records that the owner deleted.
     pub revive: bool,
+    /// Whether to delete what is there and does not come.
+    pub prune: bool,
     pub name_files: bool,
     pub batch_lines: Option<usize>,
     /// The upload in the browser that the files came by.

@@ -71,12 +71,14 @@ impl EmbeddedStore {
             return Ok(value.map(|value| AggregateAnswer::number(matched, value)));
         };
         let top = Top::for_grouping(grouping);
+        let counted = matched + groups.repeated();
         let mut groups = groups
             .finish(&|groups| top.prune(groups))
             .map_err(&failed)?;
         stop::check()?;
         top.cut(&mut groups);
-        grouped(request, matched, groups, &mut valued)
+        let groups = grouped(request, groups, &mut valued)?;
+        Ok(groups.map(|groups| AggregateAnswer::grouped(matched, counted, groups)))
     }
 
     /// The catalog keeps this number.
@@ -93,10 +95,9 @@ impl EmbeddedStore {
 /// The groups with their values; `None` if a record behind one was erased meanwhile, or is damaged.
 fn grouped(
     request: &AggregateRequest,
-    matched: u64,
     finished: Vec<FinishedGroup>,
     valued: &mut dyn FnMut(Total) -> Result<Option<Value>>,
-) -> Result<Option<AggregateAnswer>> {
+) -> Result<Option<Vec<Group>>> {
     let plain = request.metric == Metric::Count;
     let mut groups = Vec::with_capacity(finished.len());
     for FinishedGroup { key, count, total } in finished {
@@ -110,14 +111,7 @@ fn grouped(
         };
         groups.push(Group { key, count, value });
     }
-    let shown: u64 = groups.iter().map(|group| group.count).sum();
-    Ok(Some(AggregateAnswer {
-        matched,
-        value: Value::None,
-        groups,
-        other_count: matched.saturating_sub(shown),
-        damaged: Vec::new(),
-    }))
+    Ok(Some(groups))
 }
 
 /// Turns a total into a value. The smallest and the largest are given as the record had them when it was indexed; `None`
@@ -142,6 +136,16 @@ fn value(
 }
 
 impl AggregateAnswer {
+    /// Groups of records that were counted so often in all groups together.
+    fn grouped(matched: u64, counted: u64, groups: Vec<Group>) -> Self {
+        let shown: u64 = groups.iter().map(|group| group.count).sum();
+        Self {
+            groups,
+            other_count: counted.saturating_sub(shown),
+            ..Self::number(matched, Value::None)
+        }
+    }
+
     fn number(matched: u64, value: Value) -> Self {
         Self {
             matched,

@@ -13,7 +13,7 @@ use super::restrict::Rows;
 pub(super) enum ColumnTest {
     Integer(String, RangeInclusive<i64>),
     Number(String, RangeInclusive<f64>),
-    /// A dictionary column must hold exactly this text.
+    /// A dictionary column must hold exactly this text; of items, among others.
     Text(String, String),
     /// A dictionary column must hold a text that begins so.
     Prefix(String, String),
@@ -54,9 +54,11 @@ impl ColumnTest {
             Self::Number(name, values) => matches!(
                 value_of(name), Some(ColumnValue::Number(value)) if values.contains(&value)
             ),
-            Self::Text(name, wanted) => matches!(
-                value_of(name), Some(ColumnValue::Text(text)) if text == *wanted
-            ),
+            Self::Text(name, wanted) => match value_of(name) {
+                Some(ColumnValue::Text(text)) => text == *wanted,
+                Some(ColumnValue::Items(texts)) => texts.contains(wanted),
+                _ => false,
+            },
             Self::Prefix(name, beginning) => matches!(
                 value_of(name), Some(ColumnValue::Text(text)) if text.starts_with(beginning.as_str())
             ),
@@ -228,15 +230,16 @@ impl SegmentTest {
             Self::Number(column, values) => column
                 .first(document)
                 .is_some_and(|value| values.contains(&value)),
+            // Only dictionary columns hold several values in one document.
             Self::Ordinal(column, values) => column
-                .first(document)
-                .is_some_and(|value| values.contains(&value)),
+                .values_for_doc(document)
+                .any(|value| values.contains(&value)),
             Self::Integers(column, values) => column
                 .first(document)
                 .is_some_and(|value| values.binary_search(&value).is_ok()),
             Self::Ordinals(column, values) => column
-                .first(document)
-                .is_some_and(|value| values.binary_search(&value).is_ok()),
+                .values_for_doc(document)
+                .any(|value| values.binary_search(&value).is_ok()),
             Self::Documents(documents) => documents.contains(document),
             Self::Any(tests) => tests.iter().any(|test| test.pass(document)),
             Self::Not(test) => !test.pass(document),

@@ -42,7 +42,7 @@ impl Documents<'_> {
         }
     }
 
-    /// Hands over the values that these documents have in a column, each with the index of its document.
+    /// Hands over the values that these documents have in a column, each with the index of its document, in their order.
     pub(super) fn values<
         T: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static,
     >(
@@ -62,7 +62,7 @@ impl Documents<'_> {
             }
         } else {
             for index in 0..self.len() {
-                if let Some(value) = column.first(self.at(index)) {
+                for value in column.values_for_doc(self.at(index)) {
                     each(index, value);
                 }
             }

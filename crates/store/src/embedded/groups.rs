@@ -1,11 +1,15 @@
 //! Splitting an aggregate into groups: by value, by calendar bucket, or not at all.
 
+mod counts;
+
 use std::collections::HashMap;
 
 use contract::scalar::FieldKind;
+use contract::time::Instant;
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, Searcher, SegmentReader};
 
+use self::counts::{Counts, index, merge_texts};
 use super::buckets::Buckets;
 use super::documents::Documents;
 use super::index::Segment;
@@ -13,19 +17,18 @@ use super::layout::SlotKind;
 use super::restrict::{column_of, unsupported};
 use super::sources::StreamEntry;
 use super::tally::{FinishedGroup, Measure, Tally, Values};
+use crate::Result;
 use crate::search::{GroupKey, Grouping};
-use crate::{Result, stop};
 
 /// Buckets up to this many are kept in an array; more in a map.
 const DENSE_BUCKETS: i64 = 1 << 20;
-
-/// After how many texts cancellation is checked.
-const LOOK_EVERY: u32 = 1024;
 
 /// What the records of a group share, before it gets its name.
 enum By {
     Nothing,
     Strings(String),
+    /// The items of an array, of this kind: a record is in the group of each.
+    Items(String, FieldKind),
     Integers(String, FieldKind),
     Numbers(String),
     Time(String, Buckets),
@@ -39,6 +42,8 @@ pub(super) struct Groups<'m> {
     numbers: HashMap<i64, (u64, Tally)>,
     /// Records without a value; all records, when nothing splits them.
     rest: (u64, Tally),
+    /// How often a record was counted beyond the first of its groups.
+    repeated: u64,
 }
 
 impl<'m> Groups<'m> {
@@ -81,6 +86,7 @@ impl<'m> Groups<'m> {
             texts: Vec::new(),
             numbers: HashMap::new(),
             rest: (0, measure.start()),
+            repeated: 0,
         })
     }
 
@@ -105,6 +111,7 @@ impl<'m> Groups<'m> {
             keys, mut counts, ..
         } = pass;
         counts.settle();
+        self.repeated += counts.repeated;
         self.rest.0 += counts.count(0);
         if let Some(tally) = counts.tallies.first() {
             self.rest.1.merge(*tally);
@@ -139,6 +146,11 @@ impl<'m> Groups<'m> {
         }
     }
 
+    /// How often records with several values were counted beyond their first group.
+    pub(super) fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
     /// How many groups there are, records without a value aside.
     pub(super) fn distinct(self) -> tantivy::Result<u64> {
         let mut distinct = self.numbers.len() as u64;
@@ -165,8 +177,7 @@ impl<'m> Groups<'m> {
             for more in tallies {
                 tally.merge(*more);
             }
-            let text = String::from_utf8_lossy(text).into_owned();
-            groups.push(FinishedGroup::new(GroupKey::Text(text), count, &tally));
+            groups.push(FinishedGroup::new(self.by.text_key(text), count, &tally));
             prune(&mut groups);
         })?;
         Ok(groups)
@@ -180,7 +191,9 @@ impl By {
         let integers = |name: &str| columns.column_opt::<i64>(name);
         Ok(match self {
             Self::Nothing => Keys::None,
-            Self::Strings(name) => columns.str(name)?.map_or(Keys::None, Keys::Strings),
+            Self::Strings(name) | Self::Items(name, _) => {
+                columns.str(name)?.map_or(Keys::None, Keys::Strings)
+            }
             Self::Integers(name, _) => {
                 integers(name)?.map_or(Keys::None, |column| Keys::Integers {
                     column,
@@ -227,8 +240,26 @@ impl By {
             Self::Time(_, buckets) => GroupKey::Text(buckets.label(value)),
             Self::Integers(_, FieldKind::Boolean) => GroupKey::Boolean(value != 0),
             Self::Numbers(_) => GroupKey::Number(f64::from_bits(value.cast_unsigned())),
-            Self::Integers(..) | Self::Strings(_) | Self::Nothing => GroupKey::Integer(value),
+            Self::Integers(..) | Self::Strings(_) | Self::Items(..) | Self::Nothing => {
+                GroupKey::Integer(value)
+            }
         }
+    }
+
+    /// The key of a group that is identified by a text of a dictionary.
+    fn text_key(&self, text: &[u8]) -> GroupKey {
+        let text = String::from_utf8_lossy(text);
+        let key = match self {
+            Self::Items(_, FieldKind::Boolean) => text.parse().ok().map(GroupKey::Boolean),
+            Self::Items(_, FieldKind::Integer) => text.parse().ok().map(GroupKey::Integer),
+            Self::Items(_, FieldKind::Number) => text.parse().ok().map(GroupKey::Number),
+            Self::Items(_, FieldKind::Date | FieldKind::DateTime) => {
+                let moment = text.parse().ok().map(Instant);
+                moment.map(|moment| GroupKey::Text(moment.to_string()))
+            }
+            _ => None,
+        };
+        key.unwrap_or_else(|| GroupKey::Text(text.into_owned()))
     }
 }
 
@@ -262,57 +293,12 @@ impl Keys {
     }
 }
 
-/// Counts and tallies by group. No tallies are kept where only counts matter.
-#[derive(Default)]
-struct Counts {
-    /// Each group counts in four lanes, taken in turns: adding to the same counter twice in a row would stall.
-    lanes: Vec<[u32; 4]>,
-    tallies: Vec<Tally>,
-    /// Documents seen; those not counted at any other group belong to group 0.
-    documents: u64,
-}
-
-impl Counts {
-    fn sized(groups: usize) -> Self {
-        Self {
-            lanes: vec![[0; 4]; groups],
-            ..Self::default()
-        }
-    }
-
-    fn add(&mut self, turn: usize, group: usize) {
-        let lanes = self.lanes.get_mut(group);
-        if let Some(count) = lanes.and_then(|lanes| lanes.get_mut(turn % 4)) {
-            *count += 1;
-        }
-    }
-
-    fn grow(&mut self, groups: usize) {
-        if self.lanes.len() < groups {
-            self.lanes.resize(groups, [0; 4]);
-        }
-    }
-
-    /// Gives group 0 the documents that no other group counted.
-    fn settle(&mut self) {
-        let elsewhere: u64 = (1..self.lanes.len()).map(|group| self.count(group)).sum();
-        let rest = self.documents.saturating_sub(elsewhere);
-        if let Some(lanes) = self.lanes.first_mut() {
-            *lanes = [u32::try_from(rest).unwrap_or(u32::MAX), 0, 0, 0];
-        }
-    }
-
-    fn count(&self, group: usize) -> u64 {
-        self.lanes
-            .get(group)
-            .map_or(0, |lanes| lanes.iter().map(|lane| u64::from(*lane)).sum())
-    }
-}
-
 /// Buffers that live from block to block.
 #[derive(Default)]
 struct Scratch {
     group_of: Vec<usize>,
+    /// Further groups of documents, by the turn of the document.
+    further: Vec<(usize, usize)>,
     ordinals: Vec<u64>,
     integers: Vec<i64>,
     numbers: Vec<f64>,
@@ -334,6 +320,7 @@ impl Pass {
         if !self.plain {
             self.scratch.group_of.clear();
             self.scratch.group_of.resize(documents.len(), 0);
+            self.scratch.further.clear();
         }
         self.count(by, documents);
         if !self.plain {
@@ -348,6 +335,7 @@ impl Pass {
     fn count(&mut self, by: &By, documents: &Documents<'_>) {
         let Scratch {
             group_of,
+            further,
             ordinals,
             integers,
             numbers: floats,
@@ -362,9 +350,20 @@ impl Pass {
         };
         match &mut self.keys {
             Keys::None => {}
-            Keys::Strings(column) => documents.values(column.ords(), ordinals, |turn, ordinal| {
-                put(turn, index(ordinal) + 1, counts);
-            }),
+            Keys::Strings(column) => {
+                let mut last = None;
+                documents.values(column.ords(), ordinals, |turn, ordinal| {
+                    let group = index(ordinal) + 1;
+                    if last == Some(turn) {
+                        counts.add(turn, group);
+                        counts.repeated += 1;
+                        further.push((turn, group));
+                    } else {
+                        put(turn, group, counts);
+                    }
+                    last = Some(turn);
+                });
+            }
             Keys::Buckets { column, first, .. } => {
                 documents.values(column, integers, |turn, value| {
                     let bucket = (by.value(value) - *first).cast_unsigned();
@@ -389,28 +388,34 @@ impl Pass {
     fn tally(&mut self, documents: &Documents<'_>) {
         let Scratch {
             group_of,
+            further,
             integers,
             numbers,
             ..
         } = &mut self.scratch;
         let tallies = &mut self.counts.tallies;
-        let at = |turn: usize| {
-            let address = DocAddress::new(self.ordinal, documents.at(turn));
-            let group = group_of.get(turn).copied().unwrap_or(0);
-            (group, address)
+        let at = |turn: usize| DocAddress::new(self.ordinal, documents.at(turn));
+        let groups = |turn: usize| {
+            let first = group_of.get(turn).copied().unwrap_or(0);
+            let from = further.partition_point(|(one, _)| *one < turn);
+            let more = further.iter().skip(from);
+            let more = more.take_while(move |(one, _)| *one == turn);
+            std::iter::once(first).chain(more.map(|(_, group)| *group))
         };
         match &self.values {
             Values::None => {}
             Values::Integers(column) => documents.values(column, integers, |turn, value| {
-                let (group, address) = at(turn);
-                if let Some(tally) = tallies.get_mut(group) {
-                    tally.add_integer(value, address);
+                for group in groups(turn) {
+                    if let Some(tally) = tallies.get_mut(group) {
+                        tally.add_integer(value, at(turn));
+                    }
                 }
             }),
             Values::Numbers(column) => documents.values(column, numbers, |turn, value| {
-                let (group, address) = at(turn);
-                if let Some(tally) = tallies.get_mut(group) {
-                    tally.add_number(value, address);
+                for group in groups(turn) {
+                    if let Some(tally) = tallies.get_mut(group) {
+                        tally.add_number(value, at(turn));
+                    }
                 }
             }),
         }
@@ -423,13 +428,13 @@ fn number(numbers: &mut HashMap<i64, usize>, value: i64) -> usize {
     *numbers.entry(value).or_insert(next)
 }
 
-fn index(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX - 1)
-}
-
 fn by_values(entry: &StreamEntry, field: &contract::id::FieldName) -> Result<By> {
     if let Some(column) = column_of(&entry.layout, field, SlotKind::Strings) {
         return Ok(By::Strings(column));
+    }
+    if let Some(slot) = entry.layout.slot(field, SlotKind::Items) {
+        let column = super::index::slot_name(SlotKind::Items, slot.number);
+        return Ok(By::Items(column, slot.field_kind));
     }
     if let Some(slot) = entry.layout.slot(field, SlotKind::Integer) {
         let column = super::index::slot_name(SlotKind::Integer, slot.number);
@@ -450,44 +455,4 @@ fn value_range(searcher: &Searcher, name: &str) -> (i64, i64) {
     ranges
         .reduce(|(first, last), (min, max)| (first.min(min), last.max(max)))
         .unwrap_or((0, 0))
-}
-
-/// Takes a text, how many records hold it, and their tallies, one per segment.
-type TextGroup<'a> = dyn FnMut(&[u8], u64, &[Tally]) + 'a;
-
-/// Walks the texts of all segments in one order and hands over each with its total and its tallies.
-fn merge_texts(segments: &[(StrColumn, Counts)], each: &mut TextGroup<'_>) -> tantivy::Result<()> {
-    let mut streams = Vec::with_capacity(segments.len());
-    for (column, counts) in segments {
-        let mut stream = column.dictionary().stream()?;
-        if stream.advance() {
-            streams.push((stream, counts));
-        }
-    }
-    let mut text = Vec::new();
-    let mut tallies = Vec::new();
-    let mut texts = 0_u32;
-    while let Some(first) = streams.iter().map(|(stream, _)| stream.key()).min() {
-        texts = texts.wrapping_add(1);
-        if texts.is_multiple_of(LOOK_EVERY) && stop::asked() {
-            break;
-        }
-        text.clear();
-        text.extend_from_slice(first);
-        tallies.clear();
-        let mut count = 0;
-        streams.retain_mut(|(stream, counts)| {
-            if stream.key() != text.as_slice() {
-                return true;
-            }
-            let group = index(stream.term_ord()) + 1;
-            count += counts.count(group);
-            tallies.extend(counts.tallies.get(group));
-            stream.advance()
-        });
-        if count > 0 {
-            each(&text, count, &tallies);
-        }
-    }
-    Ok(())
 }

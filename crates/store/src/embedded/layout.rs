@@ -23,16 +23,19 @@ pub(crate) enum SlotKind {
     Strings,
     /// A keyed 64-bit hash of a string, for equality only: a body of 50 KB needs no dictionary entry.
     Hash,
+    /// The items of an array, each as a text: many values in one document.
+    Items,
 }
 
 impl SlotKind {
     /// Every kind, in index-schema order.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Text,
         Self::Integer,
         Self::Number,
         Self::Strings,
         Self::Hash,
+        Self::Items,
     ];
 
     /// How the catalog names the kind.
@@ -43,6 +46,7 @@ impl SlotKind {
             Self::Number => "number",
             Self::Strings => "strings",
             Self::Hash => "hash",
+            Self::Items => "items",
         }
     }
 
@@ -54,6 +58,7 @@ impl SlotKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldSlot {
     pub(crate) field: FieldName,
+    /// The kind of the field; of an array, that of its items.
     pub(crate) field_kind: FieldKind,
     pub(crate) kind: SlotKind,
     pub(crate) number: usize,
@@ -108,7 +113,8 @@ impl StreamLayout {
     }
 }
 
-/// Every scalar field is filterable, so every scalar field has a column; lexical fields have words besides.
+/// Every scalar field is filterable, so every scalar field has a column, and an array where it is declared so; lexical
+/// fields have words besides.
 fn wanted(stream: &StreamDeclaration) -> Vec<(FieldName, FieldKind, SlotKind)> {
     let mut wanted = Vec::new();
     for name in &stream.query.lexical_fields {
@@ -131,6 +137,10 @@ fn wanted(stream: &StreamDeclaration) -> Vec<(FieldName, FieldKind, SlotKind)> {
             FieldKind::Text => Some(SlotKind::Hash),
             FieldKind::Object | FieldKind::Array | FieldKind::Mixed => None,
         };
+        let by_items = stream.query.range_filters.contains_key(&field.name) || counted_by_value;
+        if let Some(items) = field.items.filter(|_| by_items) {
+            wanted.push((field.name.clone(), items, SlotKind::Items));
+        }
         if let Some(kind) = column {
             wanted.push((field.name.clone(), field.kind, kind));
         }

@@ -15,7 +15,9 @@ use tantivy::columnar::Column;
 use super::EmbeddedStore;
 use super::column_test::{ColumnTest, SegmentTests};
 use super::finding::ThreadColumns;
-use super::index::{ColumnValue, Fields, Segment, dictionary_form, integer_of, slot_name};
+use super::index::{
+    ColumnValue, Fields, Segment, dictionary_form, integer_of, item_form, slot_name,
+};
 use super::layout::{SlotKind, StreamLayout};
 use super::sources::StreamEntry;
 use crate::catalog::StreamRef;
@@ -322,6 +324,12 @@ fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<
         Test::Words(words) => {
             let name = column(entry, field, SlotKind::Text, "has no indexed words")?;
             Ok(ColumnTest::Words(name, words.clone()))
+        }
+        Test::Contains(values) => {
+            let name = column(entry, field, SlotKind::Items, "has no items to filter by")?;
+            let tests = values.iter().map(item_form);
+            let tests = tests.map(|item| ColumnTest::Text(name.clone(), item));
+            Ok(ColumnTest::Any(tests.collect()))
         }
         Test::Equals(Scalar::Text(value)) => {
             if let Some(name) = column_of(&entry.layout, field, SlotKind::Strings) {

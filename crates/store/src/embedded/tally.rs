@@ -86,7 +86,7 @@ impl Measure {
         match value_of(name) {
             Some(ColumnValue::Integer(value)) => value == best,
             Some(ColumnValue::Number(value)) => ordered(value) == best,
-            Some(ColumnValue::Text(_)) | None => false,
+            Some(ColumnValue::Text(_) | ColumnValue::Items(_)) | None => false,
         }
     }
 

@@ -21,6 +21,7 @@ mod fixture;
 mod frequent_words;
 mod granting;
 mod grouping;
+mod items;
 mod keeping;
 mod meanings;
 mod opening;

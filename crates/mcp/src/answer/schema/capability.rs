@@ -19,7 +19,7 @@ const LEGEND: [(&str, &str); 10] = [
     ("eq", "exact filter, {\"field\":value}"),
     (
         "r",
-        "range filter with these operators, {\"field\":{\"gte\":value}}",
+        "filter with these operators, {\"field\":{\"gte\":value}} (contains: an array has this item)",
     ),
     ("lex", "searched by words"),
     ("sem", "searched by meaning"),
@@ -249,6 +249,12 @@ impl Field {
             operators.is_empty() || operators.iter().any(|one| one == "gte")
         };
         self.granted && self.range.as_ref().is_some_and(from)
+    }
+
+    /// Whether records may be filtered by an item of its array.
+    pub(crate) fn takes_contains(&self) -> bool {
+        let told = self.range.as_deref().unwrap_or_default();
+        self.granted && told.iter().any(|one| one == "contains")
     }
 
     pub(crate) fn is_for(&self, this: Use) -> bool {

@@ -204,8 +204,8 @@ fn next(
             .or_else(|| later(groups.last()))
             .unwrap_or_else(|| values(figure, filters))
     } else {
-        let first = first(figure, groups).filter(|_| filters.exact);
-        format!("next: {}", figure.records(first))
+        let first = first(figure, groups).filter(|_| filters.exact || filters.contains);
+        format!("next: {}", figure.records(first, filters.contains))
     };
     // What was asked may be longer than all there is room for; the caller still has it.
     if long.len() <= budget::GROUPS_TEXT / 3 {

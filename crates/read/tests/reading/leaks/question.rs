@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::id::ViewId;
 use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, PageLimit, Projection, Reading,
@@ -253,7 +253,7 @@ fn filters(dice: &mut Dice, stream: &str) -> Vec<Filter> {
         "pnote" => "n1",
         _ => dice.pick(&WORDS),
     };
-    let operator = dice.pick(&[RangeOperator::Gte, RangeOperator::Lt, RangeOperator::Gt]);
+    let operator = dice.pick(&[FilterOperator::Gte, FilterOperator::Lt, FilterOperator::Gt]);
     vec![if dice.once_in(2) {
         Filter::exact(field(name), operand)
     } else {

@@ -120,6 +120,7 @@ pub(super) fn chips(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Ve
                     "gte" => "from",
                     "gt" => "after",
                     "lte" => "up to",
+                    "contains" => "contains",
                     _ => "before",
                 };
                 let shown = Moment::parse(value).map_or_else(|| value.clone(), |at| at.shown);

@@ -1,6 +1,6 @@
 //! What belongs to a record: its relations, the rest of its conversation, and its neighbours in the stream.
 
-use contract::declaration::RangeOperator;
+use contract::declaration::FilterOperator;
 use contract::id::{FieldName, StreamName};
 use contract::query::{Filter, ListOptions, Order, PageLimit, Reading, RecordsQuery, Sort};
 use contract::reader::ReadContract as _;
@@ -144,8 +144,8 @@ async fn next(
     order: Order,
 ) -> Result<Option<RelatedRow>, Problem> {
     let bound = match order {
-        Order::Ascending => RangeOperator::Gte,
-        Order::Descending => RangeOperator::Lte,
+        Order::Ascending => FilterOperator::Gte,
+        Order::Descending => FilterOperator::Lte,
     };
     let filter = Filter::range(field.clone(), vec![(bound, at.to_owned())]);
     let sort = (Some(field.as_str()), order);

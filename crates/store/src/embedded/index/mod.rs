@@ -19,7 +19,8 @@ use std::time::Duration;
 
 pub(crate) use open::{OpenIndex, WINDOW, failed};
 pub(crate) use schema::{
-    Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, slot_name,
+    Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, item_form,
+    slot_name,
 };
 pub(crate) use view::{Segment, View};
 

@@ -123,7 +123,7 @@ impl OpenIndex {
     pub(super) fn fresh(folder: &Path, store_id: [u8; 16], needed: Capacity) -> Result<Self> {
         create_private(folder)?;
         let index = Index::builder()
-            .schema(schema::build(needed))
+            .schema(schema::build(needed.roomy()))
             .settings(IndexSettings::default())
             .create_in_dir(folder)
             .map_err(failed(folder))?;

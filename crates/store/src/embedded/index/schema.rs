@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::hash::Hasher;
 
 use contract::id::FieldName;
-use contract::json::RecordBody;
+use contract::json::{self, RecordBody};
 use contract::scalar::{FieldKind, Scalar};
 use contract::time::Instant;
 use sha2::{Digest, Sha256};
@@ -21,7 +21,10 @@ use crate::embedded::layout::{FieldSlot, SlotKind, StreamLayout};
 
 /// How many slots of each kind an index has. It only grows by rebuilding the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Capacity([usize; 5]);
+pub(crate) struct Capacity([usize; 6]);
+
+/// How many arrays of one stream a new index has places for.
+const USUAL_ITEMS: usize = 8;
 
 impl Default for Capacity {
     fn default() -> Self {
@@ -30,15 +33,21 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Enough for nearly every collection of sources.
-    pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32]);
+    /// Enough for nearly every collection of sources. Places for items are needed only where arrays are declared, and an
+    /// index without them stays as it is until then.
+    pub(crate) const USUAL: Self = Self([16, 24, 8, 16, 32, 0]);
+
+    /// What a new index gets where this is needed: room for the next arrays besides.
+    pub(crate) fn roomy(self) -> Self {
+        self.including(SlotKind::Items, USUAL_ITEMS - 1)
+    }
 
     /// This capacity, enlarged until the slot fits.
     #[expect(clippy::indexing_slicing, reason = "there is one for every kind")]
     pub(crate) fn including(mut self, kind: SlotKind, slot: usize) -> Self {
         let slots = &mut self.0[kind as usize];
         while *slots <= slot {
-            *slots *= 2;
+            *slots = (*slots * 2).max(1);
         }
         self
     }
@@ -62,7 +71,7 @@ pub(crate) struct Fields {
     pub(crate) row: Field,
     pub(crate) stream: Field,
     pub(crate) emitted: Field,
-    slots: [Vec<Field>; 5],
+    slots: [Vec<Field>; 6],
     hash_key: [u8; 16],
 }
 
@@ -93,7 +102,9 @@ pub(crate) fn build(capacity: Capacity) -> Schema {
                 SlotKind::Text => schema.add_text_field(&name, words.clone()),
                 SlotKind::Integer | SlotKind::Hash => schema.add_i64_field(&name, FAST),
                 SlotKind::Number => schema.add_f64_field(&name, FAST),
-                SlotKind::Strings => schema.add_text_field(&name, strings.clone()),
+                SlotKind::Strings | SlotKind::Items => {
+                    schema.add_text_field(&name, strings.clone())
+                }
             };
         }
     }
@@ -143,7 +154,7 @@ impl Fields {
             };
             // A body may be long, and its words need no copy of it.
             if slot.kind == SlotKind::Text {
-                if let Some(text) = record.body.text(slot.field.as_str()) {
+                if let Some(text) = record.body.searched_text(slot.field.as_str()) {
                     document.add_text(field, text);
                 }
                 continue;
@@ -152,6 +163,11 @@ impl Fields {
                 Some(ColumnValue::Integer(value)) => document.add_i64(field, value),
                 Some(ColumnValue::Number(value)) => document.add_f64(field, value),
                 Some(ColumnValue::Text(text)) => document.add_text(field, text),
+                Some(ColumnValue::Items(texts)) => {
+                    for text in texts {
+                        document.add_text(field, text);
+                    }
+                }
                 None => {}
             }
         }
@@ -167,6 +183,10 @@ impl Fields {
                 let text = body.text(name)?;
                 Some(ColumnValue::Text(dictionary_form(&text).into_owned()))
             }
+            SlotKind::Items => Some(ColumnValue::Items(column_items(
+                body.get(name)?,
+                slot.field_kind,
+            ))),
             SlotKind::Hash => Some(ColumnValue::Integer(self.hash(&body.text(name)?))),
             SlotKind::Integer => {
                 column_integer(body, &slot.field, slot.field_kind).map(ColumnValue::Integer)
@@ -185,6 +205,8 @@ pub(crate) enum ColumnValue {
     Integer(i64),
     Number(f64),
     Text(String),
+    /// Each once.
+    Items(Vec<String>),
 }
 
 /// What the index needs to know of a record.
@@ -199,6 +221,28 @@ pub(crate) struct Indexable<'a> {
 
 fn column_integer(body: &RecordBody, field: &FieldName, kind: FieldKind) -> Option<i64> {
     integer_of(&Scalar::from_json(kind, body.get(field.as_str())?)?)
+}
+
+/// How the items of an array stand in their column: each once, whatever cannot be compared left out.
+fn column_items(raw: &str, kind: FieldKind) -> Vec<String> {
+    let mut items: Vec<String> = json::elements(raw)
+        .filter_map(|raw| Scalar::from_json(kind, raw))
+        .map(|item| item_form(&item))
+        .collect();
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
+/// How an item of an array stands in its column: equal items alike.
+pub(crate) fn item_form(item: &Scalar) -> String {
+    match item {
+        Scalar::Boolean(value) => value.to_string(),
+        Scalar::Integer(value) => value.to_string(),
+        Scalar::Number(value) => format!("{value:?}"),
+        Scalar::Text(text) => dictionary_form(text).into_owned(),
+        Scalar::Instant(Instant(moment)) => moment.to_string(),
+    }
 }
 
 /// How a scalar stands in an integer column.

@@ -68,7 +68,8 @@ fn telling(accepts: &Capabilities) -> Vec<&str> {
 
 /// A range over the field that any server of this schema can read.
 fn range(field: &Field) -> Option<Filter> {
-    let operator = field.range.as_ref()?.first()?;
+    let mut operators = field.range.as_ref()?.iter();
+    let operator = operators.find(|operator| *operator != "contains")?;
     let bound = if field.is_number() {
         Scalar::Number(0.into())
     } else {
