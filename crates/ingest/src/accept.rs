@@ -26,6 +26,7 @@ use serde::Serialize;
 use store::records::{Change, ChangeOp, Records};
 
 use self::kept_keys::KeptKeys;
+use crate::exports::Export;
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use crate::validate::{Cells, StreamRules};
 
@@ -113,10 +114,11 @@ impl<'a> Acceptor<'a> {
     #[must_use]
     pub fn with_readable_keys(
         mut self,
+        export: Export,
         declaration: &'a Declaration,
         existing: Option<(&'a dyn Records, &'a ConnectionId)>,
     ) -> Self {
-        self.kept_keys = Some(KeptKeys::new(declaration, existing));
+        self.kept_keys = Some(KeptKeys::new(export, declaration, existing));
         self
     }
 

@@ -23,6 +23,7 @@ use crate::importers::{
 };
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
+use crate::readable_key;
 
 /// A kind of export that is known.
 #[derive(Clone, Copy)]
@@ -293,10 +294,13 @@ impl Export {
         self.0.contents
     }
 
-    /// Whether its keys may be made readable. Those of the others are readable already, except where what is there is compared by
-    /// them.
-    pub fn has_free_keys(self) -> bool {
-        self != Self::WHATSAPP && self != Self::CALENDAR
+    /// What makes of a key that cannot stand in a handle one that can.
+    pub(crate) fn readable_key(self) -> fn(&str) -> String {
+        if self == Self::CALENDAR {
+            calendar::readable_key
+        } else {
+            readable_key::readable_key
+        }
     }
 
     pub fn importer<'a>(

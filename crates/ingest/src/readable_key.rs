@@ -10,6 +10,11 @@ pub(crate) fn readable_key(text: &str) -> String {
     if is_readable(text) {
         return text.to_owned();
     }
+    shortened(text, KEPT)
+}
+
+/// So many characters of a text, made so that they can be part of a key, with a hash of the whole.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     let mut kept = String::new();
     for c in text.chars() {
         let c = if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@' | '+' | '=') {
@@ -21,7 +26,7 @@ pub(crate) fn readable_key(text: &str) -> String {
         if !repeats {
             kept.push(c);
         }
-        if kept.chars().count() >= KEPT {
+        if kept.chars().count() >= most {
             break;
         }
     }
@@ -36,6 +41,12 @@ pub(crate) fn readable_key(text: &str) -> String {
 /// Whether a text can stand in a handle as it is.
 pub(crate) fn is_readable(text: &str) -> bool {
     contract::segment::guard(text).is_ok() && text.trim() == text && text.chars().count() <= LONGEST
+}
+
+/// Whether a key may have been made of a text that could be none.
+pub(crate) fn may_be_made(key: &str) -> bool {
+    let hash = key.rsplit('-').next().unwrap_or_default();
+    hash.len() == 10 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Ten hexadecimal digits.

@@ -10,6 +10,7 @@ mod formats;
 mod git;
 mod imports;
 mod inference;
+mod keys;
 mod lines;
 mod mail;
 mod memory;

@@ -11,8 +11,9 @@ use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::Records;
 
+use crate::exports::Export;
 use crate::importer::{Presence, stored_presence};
-use crate::readable_key::{is_readable, readable_key};
+use crate::readable_key::is_readable;
 use crate::rejection::{Rejection, RejectionCode};
 
 /// Makes keys readable, except those that a store holds already.
@@ -23,10 +24,12 @@ pub(super) struct KeptKeys<'a> {
     pointing: HashMap<(&'a str, &'a str), &'a str>,
     /// By stream: the field that is its key, where one field is.
     keys: HashMap<&'a str, &'a str>,
+    readable_key: fn(&str) -> String,
 }
 
 impl<'a> KeptKeys<'a> {
     pub(super) fn new(
+        export: Export,
         declaration: &'a Declaration,
         existing: Option<(&'a dyn Records, &'a ConnectionId)>,
     ) -> Self {
@@ -52,6 +55,7 @@ impl<'a> KeptKeys<'a> {
             existing,
             pointing,
             keys,
+            readable_key: export.readable_key(),
         }
     }
 
@@ -92,7 +96,7 @@ impl<'a> KeptKeys<'a> {
         if changed.is_empty() {
             return Ok(body);
         }
-        rewritten(&body, &changed)
+        self.rewritten(&body, &changed)
     }
 
     /// The key of a record that is deleted.
@@ -108,7 +112,31 @@ impl<'a> KeptKeys<'a> {
         {
             return Ok(key.into());
         }
-        Ok(readable_key(key).into())
+        Ok((self.readable_key)(key).into())
+    }
+
+    fn rewritten(
+        &self,
+        body: &RecordBody,
+        changed: &[(String, bool, String)],
+    ) -> Result<RecordBody, Rejection> {
+        let mut text = String::from("{");
+        for (name, raw) in body.members() {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&serde_json::Value::from(name).to_string());
+            text.push(':');
+            match changed.iter().find(|(changed, ..)| changed == name) {
+                Some((_, _, value)) => {
+                    text.push_str(&serde_json::Value::from((self.readable_key)(value)).to_string());
+                }
+                None => text.push_str(raw),
+            }
+        }
+        text.push('}');
+        RecordBody::parse(text)
+            .map_err(|error| Rejection::new(RejectionCode::MalformedExport, error.to_string()))
     }
 
     /// Whether the store knows a key: there is such a record, or the owner deleted it.
@@ -137,29 +165,6 @@ impl<'a> KeptKeys<'a> {
             })
             .collect())
     }
-}
-
-fn rewritten(
-    body: &RecordBody,
-    changed: &[(String, bool, String)],
-) -> Result<RecordBody, Rejection> {
-    let mut text = String::from("{");
-    for (name, raw) in body.members() {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(&serde_json::Value::from(name).to_string());
-        text.push(':');
-        match changed.iter().find(|(changed, ..)| changed == name) {
-            Some((_, _, value)) => {
-                text.push_str(&serde_json::Value::from(readable_key(value)).to_string());
-            }
-            None => text.push_str(raw),
-        }
-    }
-    text.push('}');
-    RecordBody::parse(text)
-        .map_err(|error| Rejection::new(RejectionCode::MalformedExport, error.to_string()))
 }
 
 /// The store cannot be read. The write that follows fails as well, and says so for the whole import.

@@ -14,6 +14,8 @@ use super::Destination;
 pub trait ExistingRecords {
     fn keys(&self, stream: &str) -> Result<Vec<RecordKey>, StoreError>;
     fn presence(&self, stream: &str, key: &RecordKey) -> Result<Presence, StoreError>;
+    /// The body of a stored record.
+    fn body(&self, stream: &str, key: &RecordKey) -> Result<Option<String>, StoreError>;
     /// Stored records whose keys begin with a text, a hundred at most.
     fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError>;
     /// Whether records that the owner deleted are brought back.
@@ -56,12 +58,18 @@ impl ExistingRecords for Seen<'_, '_> {
         }
     }
 
-    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError> {
-        let stored = match self.destination {
-            Destination::Store(store, connection) => Some((*store, *connection)),
-            Destination::Preview(preview) => preview.existing(),
+    fn body(&self, stream: &str, key: &RecordKey) -> Result<Option<String>, StoreError> {
+        let stored = self.destination.stored();
+        let Some((store, stream)) =
+            stored.and_then(|(store, connection)| Some((store, stream_of(connection, stream)?)))
+        else {
+            return Ok(None);
         };
-        let Some((store, connection)) = stored else {
+        Ok(store.get(&stream, key)?.map(|record| record.body))
+    }
+
+    fn begun_with(&self, stream: &str, text: &str) -> Result<Vec<StoredRecord>, StoreError> {
+        let Some((store, connection)) = self.destination.stored() else {
             return Ok(Vec::new());
         };
         let (Some(stream), Ok(before)) = (stream_of(connection, stream), RecordKey::single(text))

@@ -21,6 +21,7 @@ use crate::importers::content_lines::{
     self, Component, Components, Escapes, Found, Layout, Property,
 };
 use crate::lines::MAX_LINE_BYTES;
+use crate::readable_key::{is_readable, shortened};
 use crate::rejection::{Rejection, RejectionCode, quoted};
 use series::SeriesStore;
 use store::records::Change;
@@ -46,6 +47,26 @@ pub(crate) const EXPORT: Known = Known {
 /// Whether a file that begins like this holds a calendar.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     content_lines::begins_with(head, b"BEGIN:VCALENDAR")
+}
+
+/// So much of a `UID` that the time of an occurrence and a hash fit behind it.
+const KEPT_UID: usize = 36;
+
+/// A key that can stand in a handle. That of an occurrence still ends in its time, by which occurrences are known.
+pub(crate) fn readable_key(key: &str) -> String {
+    if is_readable(key) {
+        return key.to_owned();
+    }
+    match key.rsplit_once('_') {
+        Some((series, id)) if times::parse_time(id).is_some() => {
+            format!("{}_{id}", shortened_uid(series))
+        }
+        _ => shortened_uid(key),
+    }
+}
+
+fn shortened_uid(uid: &str) -> String {
+    shortened(uid, KEPT_UID)
 }
 
 /// Reads calendars, one after the other if the file holds several.

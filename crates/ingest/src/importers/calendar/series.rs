@@ -8,10 +8,10 @@ use contract::time::Instant;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Calendar;
 use super::records::{self, EventRecord};
 use super::recurrence::{Horizon, Series, is_id_within};
 use super::times::EventTime;
+use super::{Calendar, shortened_uid};
 use crate::accept::Acceptor;
 use crate::importer::{ExistingRecords, Item, Stopped};
 use crate::importers::content_lines::{Component, key_of};
@@ -32,7 +32,7 @@ pub(super) struct SeriesStore {
     existing: BTreeSet<String>,
     /// Keys of this import among these, and keys of its occurrences.
     current: HashSet<String>,
-    /// The series whose occurrences in the horizon are all known.
+    /// The series whose occurrences in the horizon are all known, as the keys of occurrences begin.
     complete: BTreeSet<String>,
     /// Occurrences of earlier imports that no longer take place; found at the end.
     removals: Option<VecDeque<String>>,
@@ -152,6 +152,7 @@ impl SeriesStore {
             items.push(self.occurrence(component, id, &record, acceptor));
         }
         if is_complete {
+            self.complete.insert(shortened_uid(&key));
             self.complete.insert(key);
         } else {
             self.not_expanded += 1;
@@ -167,10 +168,14 @@ impl SeriesStore {
         acceptor: &Acceptor<'_>,
     ) -> Item {
         self.occurrences += 1;
-        self.current.insert(id);
+        let outcome = acceptor.record("events", record);
+        let key = outcome
+            .as_ref()
+            .map(|change| change.key.as_str().to_owned());
+        self.current.insert(key.unwrap_or(id));
         // Occurrences hold little of the series.
         let bytes = component.bytes.min(1_024);
-        Item::new(component.line, bytes, acceptor.record("events", record)).derived()
+        Item::new(component.line, bytes, outcome).derived()
     }
 
     /// The next occurrence of an earlier import that no longer takes place.

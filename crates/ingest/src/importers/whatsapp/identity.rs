@@ -15,6 +15,7 @@ use super::order::DateOrder;
 use super::stamp::is_space_or_mark;
 use super::{digits, hash, key};
 use crate::importer::{ExistingRecords, Presence};
+use crate::readable_key::{may_be_made, readable_key};
 
 /// Messages that are looked for in each chat: so many of the beginning, and as many of what was read behind it.
 const COMPARED: usize = 40;
@@ -161,12 +162,19 @@ impl<'m> Sample<'m> {
         existing: &dyn ExistingRecords,
     ) -> Result<Vec<String>, StoreError> {
         let mut names = vec![own.text.clone()];
-        let known = chats.iter().map(|chat| chat.as_str().to_owned());
-        names.extend(known.filter(|name| *name != own.text));
+        let add = |name: String, names: &mut Vec<String>| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        };
+        for chat in chats {
+            add(name_of(chat.as_str(), existing)?, &mut names);
+        }
         for message in self.glanced() {
             for record in message.of_its_minute(self.order, existing)? {
-                let told = Told::read(&record.body).map(|told| told.chat);
-                names.extend(told.filter(|name| !names.contains(name)));
+                if let Some(told) = Told::read(&record.body) {
+                    add(name_of(&told.chat, existing)?, &mut names);
+                }
             }
         }
         Ok(names)
@@ -188,7 +196,7 @@ impl<'m> Sample<'m> {
             let records = message.of_its_minute(self.order, existing)?;
             let own = records.iter().find(|one| Some(&one.key) == key.as_ref());
             if let Some(told) = own.and_then(|one| Told::read(&one.body)) {
-                return Ok(Some(told.chat));
+                return name_of(&told.chat, existing).map(Some);
             }
         }
         Ok(None)
@@ -269,10 +277,16 @@ fn new_name(
 ) -> Result<String, StoreError> {
     // The same people may have several chats, also one that was deleted.
     let is_taken = |name: &str| -> Result<bool, StoreError> {
-        let Ok(key) = RecordKey::single(name) else {
-            return Ok(false);
-        };
-        Ok(existing.presence("chats", &key)? != Presence::Absent)
+        for key in [name.to_owned(), readable_key(name)] {
+            let key = RecordKey::single(key).ok();
+            let presence = key
+                .map(|key| existing.presence("chats", &key))
+                .transpose()?;
+            if presence.is_some_and(|presence| presence != Presence::Absent) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     };
     if own.by != By::Nobody || !is_taken(&own.text)? {
         return Ok(own.text.clone());
@@ -284,6 +298,21 @@ fn new_name(
         }
     }
     Ok(own.text.clone())
+}
+
+/// The name of a chat with such a key. A name that could be no key stands in the record of the chat.
+fn name_of(chat: &str, existing: &dyn ExistingRecords) -> Result<String, StoreError> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let key = RecordKey::single(chat).ok();
+    let Some(key) = key.filter(|_| may_be_made(chat)) else {
+        return Ok(chat.to_owned());
+    };
+    let body = existing.body("chats", &key)?;
+    let named = body.and_then(|body| serde_json::from_str::<Named>(&body).ok());
+    Ok(named.map_or_else(|| chat.to_owned(), |named| named.name))
 }
 
 /// What a stored message tells of its chat and of itself.
