@@ -113,7 +113,11 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
 fn run_jobs(name: Option<&str>, context: &Context) -> CommandResult {
     let jobs = match name {
         Some(name) => vec![Job::named(name, context)?],
-        None => Job::all(context),
+        None => {
+            let mut jobs = Job::all(context);
+            jobs.retain(|job| !job.is_restored);
+            jobs
+        }
     };
     let mut failed = false;
     for mut job in jobs {

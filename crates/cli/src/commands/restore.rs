@@ -13,6 +13,7 @@ use store::OpenOptions;
 use store::inspection::Damage;
 use store::restore::{Restore, RestoreError, Restored};
 
+use super::collect::Job;
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -70,6 +71,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         .map_err(|error| failure_for(error, file));
     spinner.finish_and_clear();
     let restored = restored?;
+    let held = Job::hold_restored(context)?;
     let found = &restored.inspection;
     let damaged: Vec<String> = [&found.damaged_records, &found.damaged_blobs]
         .into_iter()
@@ -88,6 +90,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         })?;
     } else {
         output.note(&summary(&restored, context));
+        if held > 0 {
+            output.note(&format!(
+                "Programs and folders that were collected: {}. Each waits until you run it by name; `{}` shows what they are.",
+                HumanCount(held),
+                context.command("collect list")
+            ));
+        }
         for damage in &damaged {
             output.note(&format!("Damaged: {damage}"));
         }

@@ -1,4 +1,4 @@
-//! One consistent file with everything that cannot be derived: the records, the blobs and the sealing key.
+//! One consistent file with everything that cannot be derived: the records, the blobs, the sealing key, and what is collected.
 //!
 //! It is a plain tar archive of a data directory: unpacked into an empty folder it *is* one. The index is left out and
 //! comes back by itself. What is unpacked is readable by the owner alone, whatever the folder is.
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::EmbeddedStore;
 use super::blobs::is_bound;
 use super::commit_mark;
-use super::directory::{BLOBS, DATABASE, SEALING_KEY};
+use super::directory::{BLOBS, COLLECT, DATABASE, SEALING_KEY, is_collected};
 use super::inspect::unreadable;
 use super::sqlite::failed;
 use crate::{Backup, Result, StoreError};
@@ -63,6 +63,7 @@ impl Backup for EmbeddedStore {
             let mut file = File::open(path).map_err(StoreError::at(path))?;
             append(&mut archive, Path::new(name), &mut file).map_err(StoreError::at(path))?;
         }
+        self.append_collected(&mut archive)?;
         let mut ids = blobs_of(&copy).map_err(failed(&copy))?;
         ids.retain(|id| !missing.contains(id));
         self.append_blobs(&mut archive, &ids, &mut damaged)?;
@@ -83,6 +84,31 @@ impl EmbeddedStore {
                 |row| row.get(0),
             )
         })
+    }
+
+    /// Appends the jobs that are collected and the state of each, in the order of their names.
+    fn append_collected<W: Write>(&self, archive: &mut tar::Builder<W>) -> Result<()> {
+        let folder = self.directory.join(COLLECT);
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            return Ok(());
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| is_collected(name)).collect();
+        names.sort_unstable();
+        if !names.is_empty() {
+            append_folder(archive, Path::new(COLLECT)).map_err(StoreError::at(&folder))?;
+        }
+        for name in names {
+            let path = folder.join(&name);
+            let mut file = match File::open(&path) {
+                // It was forgotten since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(StoreError::at(&path))?,
+            };
+            append(archive, &Path::new(COLLECT).join(name), &mut file)
+                .map_err(StoreError::at(&path))?;
+        }
+        Ok(())
     }
 
     /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.

@@ -18,6 +18,8 @@ pub const MODEL: &str = "model";
 pub const VECTORS: &str = "vectors";
 /// Content-addressed files.
 pub const BLOBS: &str = "blobs";
+/// The programs and folders that are collected, and how far each has come.
+pub const COLLECT: &str = "collect";
 pub const SEALING_KEY: &str = "cursor.key";
 /// How far the database had come, recorded outside it.
 pub const MARK: &str = "commits.mark";
@@ -30,6 +32,18 @@ pub const OWNER_SOCKET: &str = "owner.sock";
 pub(super) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
+/// Whether a file of [`COLLECT`] is one that cannot be made anew: a job, its state, or what a tap said of its streams. Logs and output can.
+pub(super) fn is_collected(name: &str) -> bool {
+    let stem = [".job.json", ".state.json", ".streams.json"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
+    stem.is_some_and(|stem| {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !stem.is_empty() && stem.bytes().all(is_plain)
+    })
+}
+
 /// Held by the process that has the directory open; its text says which one.
 pub const LOCK: &str = "pdpp.lock";
 /// How the names of folders begin in which a backup is prepared.

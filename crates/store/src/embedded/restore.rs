@@ -15,7 +15,9 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::blobs::filled;
-use super::directory::{BLOBS, DATABASE, LOCK, SEALING_KEY, create_private, sync_folder};
+use super::directory::{
+    BLOBS, COLLECT, DATABASE, LOCK, SEALING_KEY, create_private, is_collected, sync_folder,
+};
 use super::{EmbeddedStore, OpenOptions};
 use crate::StoreError;
 use crate::inspection::{Damage, Depth, Inspect as _, Inspection};
@@ -245,7 +247,8 @@ impl Member {
         };
         let path: PathBuf = parts.iter().collect();
         match parts.as_slice() {
-            [] | [BLOBS] => Some(Self::Folder(path)),
+            [] | [BLOBS | COLLECT] => Some(Self::Folder(path)),
+            [COLLECT, file] if is_collected(file) => Some(Self::File(path)),
             [DATABASE | SEALING_KEY] => Some(Self::File(path)),
             [BLOBS, folder] if is_hex(folder, 2) => Some(Self::Folder(path)),
             [BLOBS, folder, file] if is_hex(folder, 2) && is_hex(file, 62) => {

@@ -139,6 +139,29 @@ fn with_member(kind: EntryType, name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn what_is_collected_comes_with_its_state_and_without_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("from");
+    let store = filled(&from);
+    std::fs::create_dir(from.join("collect")).unwrap();
+    for name in [
+        "mail.job.json",
+        "mail.state.json",
+        "mail.log",
+        "Odd name.job.json",
+    ] {
+        std::fs::write(from.join("collect").join(name), "{}").unwrap();
+    }
+    let archive = backup(&store);
+    let to = folder.path().join("to");
+    restore(&to, archive.as_slice()).unwrap();
+    let collected = std::fs::read_dir(to.join("collect")).unwrap();
+    let mut names: Vec<_> = collected.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["mail.job.json", "mail.state.json"]);
+}
+
+#[test]
 fn what_no_backup_has_is_refused_and_nothing_is_left() {
     // TR-20: names, links, kinds and sizes of a hostile archive.
     let folder = tempfile::tempdir().unwrap();

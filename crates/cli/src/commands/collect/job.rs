@@ -36,6 +36,9 @@ pub(crate) struct Job {
     /// Failures since it last went well; each makes it wait longer.
     #[serde(default)]
     failures: u32,
+    /// It came with a backup, which may come from anywhere, so it runs only when the owner runs it by name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_restored: bool,
 }
 
 impl Job {
@@ -54,7 +57,19 @@ impl Job {
             last_run: None,
             last_failure: None,
             failures: 0,
+            is_restored: false,
         }
+    }
+
+    /// Keeps everything that came with a backup from running by itself. Says how many there are.
+    pub(crate) fn hold_restored(context: &Context) -> CommandResult<u64> {
+        let mut held = 0;
+        for mut job in Self::all(context) {
+            job.is_restored = true;
+            job.keep(context)?;
+            held += 1;
+        }
+        Ok(held)
     }
 
     pub(super) fn path(&self, ending: &str, context: &Context) -> CommandResult<PathBuf> {
@@ -112,10 +127,14 @@ impl Job {
             0
         };
         self.last_failure = failure;
+        self.is_restored = false;
     }
 
     /// When it runs next, if a server is to run it. After failures it waits up to 32 times as long.
     fn next_run(&self) -> Option<Instant> {
+        if self.is_restored {
+            return None;
+        }
         let every = self
             .every_seconds?
             .saturating_mul(1 << self.failures.min(5));
@@ -146,6 +165,7 @@ impl Job {
                 format!("; next {}", to_local_seconds(&next.to_rfc3339_millis()))
             }
             Some(_) => "; next as soon as a server runs".to_owned(),
+            None if self.is_restored => "; restored, waits until it is run by name".to_owned(),
             None => String::new(),
         };
         format!("{}: {what}; {last}{next}", self.name)

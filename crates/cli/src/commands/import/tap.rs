@@ -22,7 +22,7 @@ const PREFIX: &str = "tap-";
 
 /// Where declarations of taps, their states and their logs are kept.
 pub(crate) fn folder_path(context: &Context) -> PathBuf {
-    context.settings.data_dir.join("collect")
+    context.settings.data_dir.join(store::directory::COLLECT)
 }
 
 /// The same, made if it is not there.
