@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Ask the questions of the sample life over the tools, and count bytes and tokens until each answer is visible
     #[arg(long, group = "surface")]
     pub answers: bool,
+    /// Import an archive of generated mail of so many megabytes, unpacked, beside the same messages as JSON lines
+    #[arg(long, value_name = "MB", group = "surface", num_args = 0..=1, default_missing_value = "10000")]
+    pub import: Option<u64>,
     /// Import a judged collection (corpus.jsonl, queries.jsonl, qrels.tsv) and measure how well its questions are
     /// answered; without DIR, the questions about the sample life
     #[arg(long, value_name = "DIR", group = "surface")]

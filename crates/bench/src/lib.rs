@@ -7,6 +7,7 @@ mod corpus;
 mod error;
 mod finding;
 mod growth;
+mod mail_import;
 mod measure;
 mod ours;
 mod phases;
@@ -22,6 +23,7 @@ pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, Pro
 pub use error::BenchError;
 pub use finding::{FindingOptions, run_finding};
 pub use growth::run_growth;
+pub use mail_import::{MailImportOptions, run_mail_import};
 pub use measure::{
     Figure, Measurement, Repetition, Report, Target, TargetLine, TargetReport, Unit, Work,
     anonymous_memory, compare, cpu_time, folder_size,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bench::{
-    AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, Surface, SurfaceOptions,
+    AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, MailImportOptions, Surface,
+    SurfaceOptions,
 };
 use clap::Parser as _;
 use contract::time::{Clock, Instant};
@@ -65,6 +66,16 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
             json: options.json,
         };
         return bench::run_answers(&options, &mut out, &mut progress);
+    }
+    if let Some(megabytes) = options.import {
+        let options = MailImportOptions {
+            program: program(options.program.clone())?,
+            megabytes,
+            seed: options.seed,
+            dir: options.dir.clone(),
+            json: options.json,
+        };
+        return bench::run_mail_import(&options, &mut out, &mut progress);
     }
     if let Some(collection) = &options.finding {
         let options = FindingOptions {
