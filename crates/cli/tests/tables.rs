@@ -43,13 +43,13 @@ fn rows_that_do_not_fit_are_refused_with_line_and_value_and_the_same_again_chang
     let first = home.run("import ~/bank.csv --yes").succeeds();
     first.says_all(&[
         "Added the connection 'bank' for it.\n",
-        "Imported into 'bank': 3 read, 3 added, 0 updated, 0 unchanged, 0 rejected.\n",
+        "Imported into 'bank': 3 rows: 3 added, 0 updated, 0 unchanged, 0 rejected.\n",
         "read as Windows-1252",
     ]);
     home.file("bank.csv", BANK);
     let again = home.run("import ~/bank.csv").exits(1);
     again.says_all(&[
-        "Imported into 'bank': 5 read, 0 added, 0 updated, 3 unchanged, 2 rejected.\n",
+        "Imported into 'bank': 3 rows: 0 added, 0 updated, 3 unchanged, 2 rejected.\n",
         "line 8: invalid_field_value: column 'Buchungstag' must be a date written day-month-year, got '30.02.2024'",
         "line 9: malformed_csv: the row has 5 cells and the header 4",
     ]);
@@ -76,17 +76,17 @@ fn lists_and_lines_of_json_are_tables_too() {
     );
     home.run("import ~/books.json --yes")
         .succeeds()
-        .says("2 read, 2 added");
+        .says("2 rows: 2 added");
     home.run("import ~/books.json")
         .succeeds()
-        .says("2 read, 0 added, 0 updated, 2 unchanged");
+        .says("2 rows: 0 added, 0 updated, 2 unchanged");
     home.file(
         "walks.ndjson",
         "{\"place\":\"Shore\",\"km\":3.5}\n{\"place\":\"Shore\",\"km\":3.5}\n",
     );
     home.run("import ~/walks.ndjson --yes")
         .succeeds()
-        .says("2 read, 2 added");
+        .says("2 rows: 2 added");
     let found = home.run("search shore --json").succeeds().json();
     assert_eq!(found["data"].as_array().unwrap().len(), 2, "{found}");
 }
@@ -105,7 +105,7 @@ fn a_table_does_not_go_into_a_chat_because_both_have_an_id_and_a_name() {
     );
     home.run("import ~/list.json --yes")
         .succeeds()
-        .says("Imported into 'list': 2 read, 2 added");
+        .says("Imported into 'list': 2 rows: 2 added");
 }
 
 #[test]
@@ -121,8 +121,34 @@ fn a_declaration_is_written_for_editing() {
     home.run("connections add walks --name Walks").succeeds();
     home.run("import ~/walks.tsv")
         .succeeds()
-        .says("1 read, 1 added");
+        .says("1 row: 1 added");
     home.file("nothing.csv", "");
     home.run("declare --from ~/nothing.csv")
         .refused("error: ~/nothing.csv: it holds no rows that a declaration could be made of");
+}
+
+#[test]
+fn what_is_said_of_a_table_is_not_guessed() {
+    let home = Home::new();
+    home.file(
+        "odd.csv",
+        "code;day;sum\n01;01/02/2024;1,5\n02;03/04/2024;2,5\n",
+    );
+    let said = "--key code --delimiter ';' --dates mdy --decimal , --type code=text";
+    home.run(format!("import ~/odd.csv --yes {said}"))
+        .succeeds()
+        .says("2 rows: 2 added");
+    let found = home.run("query rows --json").succeeds().json();
+    let first = found["data"].as_array().unwrap().iter();
+    let first = first
+        .map(|one| &one["data"])
+        .find(|one| one["code"] == "01");
+    assert_eq!(first.unwrap()["day"], "2024-01-02", "{found}");
+    assert_eq!(first.unwrap()["sum"], 1.5, "{found}");
+    home.run("declare --from ~/odd.csv --key nothing")
+        .exits(1)
+        .says("it has no column 'nothing'");
+    home.run("declare --from ~/odd.csv --type day=integer")
+        .exits(1)
+        .says("not every cell of 'day' can be read as integer");
 }

@@ -6,6 +6,7 @@ mod column;
 mod csv_rows;
 mod hints;
 mod row_key;
+mod told;
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -18,6 +19,7 @@ use self::csv_rows::CsvRows;
 pub(crate) use self::csv_rows::unique as unique_names;
 pub(crate) use self::hints::{CellHint, TableHints};
 pub(crate) use self::row_key::RowKeys;
+pub use self::told::{Told, ToldType, WrittenDate};
 use crate::error::{ImportError, InputError};
 use crate::importers::Outline;
 use crate::input::{Format, Input};
@@ -60,7 +62,8 @@ pub fn column_names(input: Input) -> Result<Vec<String>, ImportError> {
     let reader = input.into_reader();
     let to_error = |error: InputError| error.named(&name);
     if format == Format::Csv {
-        let rows = CsvRows::begin(reader).map_err(|error| to_error(error.into()))?;
+        let rows =
+            CsvRows::begin(reader, &Told::default()).map_err(|error| to_error(error.into()))?;
         return Ok(rows.map(|rows| rows.names).unwrap_or_default());
     }
     let mut names = Vec::new();
@@ -72,13 +75,13 @@ pub fn column_names(input: Input) -> Result<Vec<String>, ImportError> {
     Ok(names)
 }
 
-/// Looks at a whole table. `title` is what people call it, `key` what its connector is called.
-pub fn infer(input: Input, title: &str, key: &str) -> Result<Inferred, ImportError> {
+/// Looks at a whole table. `title` is what people call it, `key` what its connector is called; what is told is not guessed.
+pub fn infer(input: Input, title: &str, key: &str, told: &Told) -> Result<Inferred, ImportError> {
     let (name, format) = (input.name().to_owned(), input.format()?);
     let reader = input.into_reader();
     let mut seen = Seen::default();
     let read = if format == Format::Csv {
-        seen.read_csv(reader)
+        seen.read_csv(reader, told)
     } else {
         seen.read_json(reader, format)
     };
@@ -87,7 +90,8 @@ pub fn infer(input: Input, title: &str, key: &str) -> Result<Inferred, ImportErr
         let why = "it holds no rows that a declaration could be made of".to_owned();
         return Err(InputError::UnknownFormat(why).named(&name));
     }
-    Ok(seen.conclude(title, key))
+    seen.check(told).map_err(|error| error.named(&name))?;
+    Ok(seen.conclude(title, key, told))
 }
 
 /// Gives each object to the caller, until it says no. What is no object is passed over.
@@ -122,11 +126,12 @@ fn each_object(
 }
 
 impl Seen {
-    fn read_csv(&mut self, reader: Box<dyn BufRead>) -> Result<(), InputError> {
-        let Some(mut rows) = CsvRows::begin(reader)? else {
+    fn read_csv(&mut self, reader: Box<dyn BufRead>, told: &Told) -> Result<(), InputError> {
+        let Some(mut rows) = CsvRows::begin(reader, told)? else {
             return Ok(());
         };
-        self.columns = rows.names.iter().map(|name| Column::new(name)).collect();
+        let names = rows.names.iter();
+        self.columns = names.map(|name| Column::new(name).told(told)).collect();
         self.doubts.append(&mut rows.doubts);
         self.written = Some(rows.hint());
         while let Some(cells) = rows.next()? {
@@ -178,8 +183,31 @@ impl Seen {
         Ok(())
     }
 
-    fn conclude(mut self, title: &str, connector: &str) -> Inferred {
-        let key = self.key();
+    /// Whether the table is as the owner says.
+    fn check(&self, told: &Told) -> Result<(), InputError> {
+        let refused = |why: String| Err(InputError::UnknownFormat(why));
+        let column = |name: &str| self.columns.iter().find(|column| column.name == name);
+        for (name, told) in &told.types {
+            match column(name) {
+                None => return refused(format!("it has no column '{name}'")),
+                Some(column) if !told.is(column.kind().0) => {
+                    let told = told.as_str();
+                    return refused(format!("not every cell of '{name}' can be read as {told}"));
+                }
+                Some(_) => {}
+            }
+        }
+        match told.key.as_deref().map(|name| (name, column(name))) {
+            Some((name, None)) => refused(format!("it has no column '{name}'")),
+            Some((name, Some(column))) if !column.identifies() => refused(format!(
+                "'{name}' identifies no rows: cells of it are empty, equal, or too long for a key"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn conclude(mut self, title: &str, connector: &str, told: &Told) -> Inferred {
+        let key = told.key.clone().or_else(|| self.key());
         let mut properties = Map::new();
         if key.is_none() {
             let hashed = json!({"type": "string", "x_table": {"hash_of_row": true}});

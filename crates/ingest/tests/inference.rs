@@ -4,14 +4,14 @@ use std::io::Cursor;
 
 use crate::memory::{Memory, stream};
 use contract::declaration::Declaration;
-use ingest::table::{self, Inferred};
+use ingest::table::{self, Inferred, Told};
 use ingest::{CsvImporter, Input, JsonArrayImporter, StreamChoice};
 use proptest::prelude::*;
 
 fn infer(name: &str, text: &str) -> Option<Inferred> {
     let content = Cursor::new(text.as_bytes().to_vec());
     let input = Input::from_file(name, name, content).unwrap();
-    table::infer(input, "a table", "a-table").ok()
+    table::infer(input, "a table", "a-table", &Told::default()).ok()
 }
 
 fn store_of(inferred: &Inferred) -> Memory {
@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), name in prop::sample::select(vec!["x.csv", "x.json", "x.jsonl"])) {
         if let Ok(input) = Input::from_file(name, name, Cursor::new(bytes)) {
-            let _ = table::infer(input, "x", "x");
+            let _ = table::infer(input, "x", "x", &Told::default());
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use contract::declaration::Declaration;
 use rest::owner::wire::Declared;
 
-use crate::commands::import::table;
+use crate::commands::import::table::{self, TableOptions};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::file;
@@ -28,6 +28,8 @@ pub(crate) struct Options {
     /// Print a declaration for this table instead: CSV, TSV, a JSON array or JSON lines
     #[arg(long, value_name = "TABLE", conflicts_with = "file")]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    table: TableOptions,
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
@@ -92,7 +94,8 @@ fn print_for_table(options: &Options, context: &Context) -> CommandResult {
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let title = name.split_once('.').map_or(&*name, |(stem, _)| stem);
-    let inferred = table::infer(path, title, &ingest::table::slug(title))?;
+    let told = options.table.told();
+    let inferred = table::infer(path, title, &ingest::table::slug(title), &told)?;
     context.output.data(&inferred.declaration)?;
     table::show_doubts(&inferred, context);
     Ok(())

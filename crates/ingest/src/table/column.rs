@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::cells::{self, DateOrder};
+use super::told::{Told, ToldType};
 
 /// Values that are remembered to see whether all differ, or only few are there.
 const REMEMBERED: usize = 2_000_000;
@@ -74,6 +75,16 @@ pub(super) enum Kind {
 }
 
 impl Way {
+    /// Whether it makes values of that type.
+    fn reads(self, wanted: ToldType) -> bool {
+        match self {
+            Self::Boolean => wanted == ToldType::Boolean,
+            Self::Integer => wanted == ToldType::Integer,
+            Self::Decimal(_) => wanted == ToldType::Number,
+            Self::Iso | Self::Date(_) => wanted == ToldType::Date,
+        }
+    }
+
     /// Whether a text can be read like this; with a time, if it is a day with one.
     fn fits(self, cell: &str) -> Option<bool> {
         let plain = |fits: bool| fits.then_some(false);
@@ -106,6 +117,20 @@ impl Column {
             repeats: false,
             longest: 0,
         }
+    }
+
+    /// The same, read only in ways that fit what is said of the table.
+    pub(super) fn told(mut self, told: &Told) -> Self {
+        let wanted = told.type_of(&self.name);
+        self.ways.retain(|way| {
+            let is_told = match way {
+                Way::Decimal(sign) => told.decimal.is_none_or(|told| told == *sign),
+                Way::Date(order) => told.dates.is_none_or(|told| told.0 == *order),
+                Way::Boolean | Way::Iso | Way::Integer => true,
+            };
+            is_told && wanted.is_none_or(|wanted| way.reads(wanted))
+        });
+        self
     }
 
     pub(super) fn add_text(&mut self, cell: &str) {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Cursor, Read};
 
 use serde_json::{Value, json};
 
-use super::cells;
+use super::{Told, cells};
 use crate::importers::Rows;
 use crate::lines::MAX_LINE_BYTES;
 
@@ -26,11 +26,13 @@ pub(super) struct CsvRows {
 
 impl CsvRows {
     /// Finds out how a table is written. Nothing if it has no rows.
-    pub(super) fn begin(mut reader: Box<dyn BufRead>) -> io::Result<Option<Self>> {
+    pub(super) fn begin(mut reader: Box<dyn BufRead>, told: &Told) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         (&mut reader).take(HEAD_BYTES).read_to_end(&mut head)?;
         let is_whole = (head.len() as u64) < HEAD_BYTES;
-        let Some((delimiter, width)) = layout(&head, is_whole)? else {
+        let told_delimiter = told.delimiter.and_then(|sign| u8::try_from(sign).ok());
+        let delimiters = told_delimiter.map_or(DELIMITERS.to_vec(), |told| vec![told]);
+        let Some((delimiter, width)) = layout(&head, is_whole, &delimiters)? else {
             return Ok(None);
         };
         let whole: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
@@ -47,11 +49,13 @@ impl CsvRows {
             let rows = if before == 1 { "row" } else { "rows" };
             doubts.push(format!("{before} {rows} before the header are passed over"));
         }
-        let has_header = is_header(&header);
+        let has_header = told.header.unwrap_or_else(|| is_header(&header));
         let names = if has_header {
             unique(&header)
         } else {
-            doubts.push("no row names the columns, so they are numbered".to_owned());
+            if told.header.is_none() {
+                doubts.push("no row names the columns, so they are numbered".to_owned());
+            }
             (1..=width).map(|at| format!("column_{at}")).collect()
         };
         if has_header && names != header {
@@ -82,9 +86,9 @@ impl CsvRows {
 }
 
 /// The delimiter that gives most rows the same number of cells, more than one if possible, and that number.
-fn layout(head: &[u8], is_whole: bool) -> io::Result<Option<(u8, usize)>> {
+fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(u8, usize)>> {
     let mut best: Option<(usize, u8, usize)> = None;
-    for delimiter in DELIMITERS {
+    for delimiter in delimiters.iter().copied() {
         let mut rows = Rows::with_delimiter(Cursor::new(head), MAX_LINE_BYTES, delimiter)?;
         let mut widths = Vec::new();
         while let Some(cells) = rows.next_cells()? {

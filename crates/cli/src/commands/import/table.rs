@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use clap::Args;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use ingest::table::{self, Inferred};
+use ingest::table::{self, Inferred, Told, ToldType, WrittenDate};
 use ingest::{Export, Format};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
@@ -17,6 +18,63 @@ use crate::owner::{OwnerClient, RequestPath};
 
 /// Members of lines that say themselves where they belong.
 const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
+
+/// What is said of a table, instead of what would be guessed
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TableOptions {
+    /// Of a table of which nothing is declared: the column that identifies rows
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
+    /// … what stands between its cells
+    #[arg(long, value_name = "SIGN", value_parser = sign)]
+    delimiter: Option<char>,
+    /// … no row of it names the columns
+    #[arg(long)]
+    no_header: bool,
+    /// … the sign before the fraction of its numbers
+    #[arg(long, value_name = "SIGN", value_parser = sign)]
+    decimal: Option<char>,
+    /// … how its dates are written: dmy, mdy or ymd
+    #[arg(long, value_name = "ORDER", value_parser = dates)]
+    dates: Option<WrittenDate>,
+    /// … what a column holds: text, integer, number, boolean or date; again for more
+    #[arg(long = "type", value_name = "COLUMN=TYPE", value_parser = column_type)]
+    types: Vec<(String, ToldType)>,
+}
+
+impl TableOptions {
+    pub(crate) fn told(&self) -> Told {
+        Told {
+            key: self.key.clone(),
+            delimiter: self.delimiter,
+            header: self.no_header.then_some(false),
+            decimal: self.decimal,
+            dates: self.dates,
+            types: self.types.clone(),
+        }
+    }
+}
+
+fn sign(text: &str) -> Result<char, String> {
+    let mut signs = text.chars();
+    match (signs.next(), signs.next()) {
+        _ if text == "tab" => Ok('\t'),
+        (Some(sign), None) if sign.is_ascii() => Ok(sign),
+        _ => Err("it takes one character, or the word tab".to_owned()),
+    }
+}
+
+fn dates(text: &str) -> Result<WrittenDate, String> {
+    WrittenDate::parse(text).ok_or_else(|| "it takes dmy, mdy or ymd".to_owned())
+}
+
+fn column_type(text: &str) -> Result<(String, ToldType), String> {
+    let told = text.rsplit_once('=');
+    let told = told.and_then(|(column, name)| Some((column.to_owned(), ToldType::parse(name)?)));
+    told.ok_or_else(|| {
+        "it takes COLUMN=TYPE with text, integer, number, boolean or date".to_owned()
+    })
+}
 
 /// Where a table goes.
 pub(super) enum TableTarget {
@@ -93,7 +151,8 @@ impl TableFinder<'_> {
     fn add(&self, file: &ImportFile) -> CommandResult<TableTarget> {
         let output = self.context.output;
         let title = file.title();
-        let inferred = infer(file.path(), &title, &self.free_key(&title))?;
+        let told = self.options.table.told();
+        let inferred = infer(file.path(), &title, &self.free_key(&title), &told)?;
         show(&inferred, self.context);
         if self.options.dry_run {
             return Ok(TableTarget::Shown);
@@ -150,9 +209,9 @@ fn edit_hint() -> &'static str {
 }
 
 /// Looks at a whole table.
-pub(crate) fn infer(path: &Path, title: &str, key: &str) -> CommandResult<Inferred> {
+pub(crate) fn infer(path: &Path, title: &str, key: &str, told: &Told) -> CommandResult<Inferred> {
     let input = open_input(path)?;
-    table::infer(input, title, key).map_err(|error| Failure::new(error.to_string()))
+    table::infer(input, title, key, told).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Shows what a table was found to be.
