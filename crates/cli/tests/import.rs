@@ -12,7 +12,7 @@ fn refused_lines_are_reported_and_the_others_kept() {
         .exits(1);
     assert_eq!(
         json.json(),
-        serde_json::json!({"read": 5, "added": 1, "updated": 0, "unchanged": 0, "rejected": 4, "rejections": [
+        serde_json::json!({"read": 5, "added": 1, "updated": 0, "unchanged": 0, "rejected": 4, "records": {"messages": 1}, "rejections": [
             {"line": 3, "code": "malformed_ndjson", "message": "expected a JSON value (at byte 0)"},
             {"line": 4, "code": "invalid_field_type", "message": "field 'size' must be integer, got 'big'", "field": "size", "value": "big"},
             {"line": 5, "code": "invalid_record_identity", "message": "'key' says 'c' and the primary key field 'id' says 'd'", "field": "id"},
@@ -72,7 +72,7 @@ fn a_dry_run_tells_and_writes_nothing() {
     let lines = "{\"id\":\"a\",\"subject\":\"new\"}\n{\"id\":\"b\"}\n{\"key\":\"c\",\"op\":\"delete\"}\n{\"id\":\"d\"}\n{\"id\":\"d\"}\n{}\n";
     let file = home.file("messages.jsonl", lines);
     home.run(format!("import {file} --dry-run")).refused(
-        "Dry run for 'Work', nothing was written: 6 read, 1 added, 2 updated, 2 unchanged, 1 rejected.\n  line 6: missing_key: the primary key field 'id' is missing",
+        "Dry run for 'Work', nothing was written: 5 messages: 1 added, 2 updated, 2 unchanged, 1 rejected.\n  line 6: missing_key: the primary key field 'id' is missing",
     );
     assert_eq!(home.messages(), before);
     let dry = home.run(format!("import {file} --dry-run --json"));
@@ -89,4 +89,33 @@ fn acknowledged_batches_are_told_with_v() {
     ran.says("acknowledged 2\nacknowledged 3\n");
     let quiet = home.run(format!("import {file} -q"));
     assert!(quiet.stderr.starts_with("  line 2: "), "{}", quiet.stderr);
+}
+
+#[test]
+fn what_a_newer_export_lacks_is_deleted_only_where_it_is_asked_for() {
+    let home = Home::new();
+    let card = |id: &str| format!("BEGIN:VCARD\nVERSION:3.0\nUID:{id}\nFN:Card {id}\nEND:VCARD\n");
+    home.file("all.vcf", card("a") + &card("b") + &card("c"));
+    home.file("fewer.vcf", card("a") + &card("d"));
+    home.file("broken.vcf", card("a") + "BEGIN:VCARD\nFN:Cut off\n");
+    home.run("import ~/all.vcf").succeeds();
+    home.run("import ~/fewer.vcf")
+        .succeeds()
+        .says("2 contacts: 1 added, 0 updated, 1 unchanged");
+    home.run("import --prune --dry-run ~/fewer.vcf")
+        .succeeds()
+        .says("Would be deleted because the import does not have them: 2.");
+    home.run("import --prune ~/broken.vcf")
+        .exits(1)
+        .says("nothing was deleted, because not all of the input could be taken");
+    home.run("import --prune ~/fewer.vcf")
+        .succeeds()
+        .says("Deleted because the import does not have them: 2.");
+    let left = home.run("query contacts --json").succeeds().json();
+    assert_eq!(left["data"].as_array().unwrap().len(), 2, "{left}");
+    let again = home
+        .run("import --prune --json ~/fewer.vcf")
+        .succeeds()
+        .json();
+    assert_eq!(again["pruned"].as_u64().unwrap_or_default(), 0, "{again}");
 }

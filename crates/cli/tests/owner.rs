@@ -201,7 +201,7 @@ fn an_import_goes_on_while_others_search_and_import() {
     import.input.as_mut().unwrap().write_all(last).unwrap();
     let (code, told) = import.finished();
     assert_eq!(code, Some(0), "{told}");
-    let report = "Imported into 'Work': 2 read, 2 added";
+    let report = "Imported into 'Work': 2 messages: 2 added";
     assert!(told.contains(report), "{told}");
     assert_eq!(home.messages().lines().count(), 2_005);
 }
@@ -213,7 +213,7 @@ fn an_interrupted_import_reports_what_it_kept_with_and_without_a_server() {
         let server = served.then(|| Server::start(&home));
         let import = home.import_under_way();
         signal(import.child.id(), "INT");
-        let told = "Imported into 'Work': 1 read, 1 added, 0 updated, 0 unchanged, 0 rejected.\n\
+        let told = "Imported into 'Work': 1 message: 1 added, 0 updated, 0 unchanged, 0 rejected.\n\
              error: the import was stopped; everything acknowledged is kept\n\
              hint: run the command again for the rest; what is there already counts as unchanged\n";
         assert_eq!(import.ended(), (Some(1), told.to_owned()));

@@ -2,8 +2,9 @@
 //! Memory is bounded by one batch, whatever the size of the input.
 
 mod existing;
+mod prune;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 
 use contract::declaration::Declaration;
@@ -21,6 +22,7 @@ use crate::report::{BrokenFile, ImportReport, Reporting};
 use existing::Seen;
 pub use existing::{ExistingRecords, Presence};
 pub(crate) use existing::{stored_keys, stored_presence};
+use prune::Present;
 
 /// One input in one format, read item by item.
 pub trait Importer {
@@ -119,12 +121,24 @@ pub(crate) trait Tally {
     /// The owner deleted the record of the item, so it was not written; the rejection it counts as, if it does.
     fn kept_deleted(&mut self, position: ItemPosition) -> Option<Rejection>;
     fn rejected(&mut self, position: ItemPosition, rejection: Rejection);
+    /// Of the items that were written, so many belong to a stream. Derived ones are not among them.
+    fn of_stream(&mut self, _stream: &StreamName, _records: u64) {}
 }
 
 enum Destination<'a> {
     Store(&'a dyn Records, &'a ConnectionId),
     /// Nowhere; only what they would do is computed.
     Preview(Preview<'a>),
+}
+
+impl<'a> Destination<'a> {
+    /// What is there already.
+    fn stored(&self) -> Option<(&'a dyn Records, &'a ConnectionId)> {
+        match self {
+            Destination::Store(store, connection) => Some((*store, *connection)),
+            Destination::Preview(preview) => preview.existing(),
+        }
+    }
 }
 
 /// An import of one or several inputs into one connection.
@@ -134,6 +148,8 @@ pub struct Import<'a> {
     limits: BatchLimits,
     /// Whether records that the owner deleted are brought back.
     revives: bool,
+    /// What came, where what did not is to be deleted.
+    present: Option<Present>,
     report: ImportReport,
 }
 
@@ -158,6 +174,7 @@ impl<'a> Import<'a> {
             blobs: None,
             limits,
             revives: false,
+            present: None,
             report: ImportReport::default(),
         }
     }
@@ -173,6 +190,13 @@ impl<'a> Import<'a> {
     #[must_use]
     pub fn reviving(mut self, revives: bool) -> Self {
         self.revives = revives;
+        self
+    }
+
+    /// Also remembers what comes, for [`Import::prune`].
+    #[must_use]
+    pub fn pruning(mut self, prunes: bool) -> Self {
+        self.present = prunes.then(Present::default);
         self
     }
 
@@ -195,17 +219,23 @@ impl<'a> Import<'a> {
         let (destination, blobs) = (&mut self.destination, self.blobs);
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
-        let mut write = |batch| {
+        let kept_files = Cell::new(0);
+        let present = &mut self.present;
+        let mut write = |batch: Vec<Change>| {
+            if let Some(present) = present {
+                present.note(&batch);
+            }
             let batch = if revives { as_revivals(batch) } else { batch };
             match destination {
                 Destination::Store(store, connection) => {
                     // First, so that no record refers to what is not there.
                     let kept_out = (!revives).then_some(*store);
-                    store_files(blobs, kept_out, connection, files.take())?;
+                    let kept = store_files(blobs, kept_out, connection, files.take())?;
+                    kept_files.set(kept_files.get() + kept);
                     store.write(connection, batch)
                 }
                 Destination::Preview(preview) => {
-                    files.take();
+                    kept_files.set(kept_files.get() + files.take().len() as u64);
                     preview.apply(batch)
                 }
             }
@@ -219,6 +249,7 @@ impl<'a> Import<'a> {
             if batch.is_full() || (ended && batch.lines > 0) {
                 let report = &mut self.report;
                 batch.flush(&mut write, &mut Reporting { report, file })?;
+                self.report.blobs += kept_files.take();
                 acknowledged(&self.report);
             }
             failed?;
@@ -273,16 +304,18 @@ fn as_revivals(mut batch: Vec<Change>) -> Vec<Change> {
     batch
 }
 
-/// Stores files that are not there yet, or are damaged or missing now, but none of a record that the owner deleted.
+/// Stores files that are not there yet, or are damaged or missing now, but none of a record that the owner deleted. Says how
+/// many are there then.
 fn store_files(
     blobs: Option<&dyn Blobs>,
     kept_out: Option<&dyn Records>,
     connection: &ConnectionId,
     files: Vec<File>,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let Some(blobs) = blobs else {
-        return Ok(());
+        return Ok(0);
     };
+    let mut kept = 0;
     for file in files {
         let stream = StreamRef {
             connection: connection.clone(),
@@ -299,8 +332,9 @@ fn store_files(
             let mut bytes = file.bytes.as_slice();
             blobs.put_blob(&stream, &file.key, &file.media_type, &mut bytes)?;
         }
+        kept += 1;
     }
-    Ok(())
+    Ok(kept)
 }
 
 /// Whether the bytes of a blob can be read to their end, which they can only if they are the right ones.
@@ -337,6 +371,10 @@ pub(crate) struct Batch {
     changes: Vec<Change>,
     positions: Vec<ItemPosition>,
     refused: Vec<(ItemPosition, Rejection)>,
+    /// The streams of the changes, each once, with how many of them are for it.
+    streams: Vec<(StreamName, u64)>,
+    /// The stream of each change, by its place among them.
+    stream_of: Vec<usize>,
 }
 
 impl Batch {
@@ -349,7 +387,17 @@ impl Batch {
             changes: Vec::new(),
             positions: Vec::new(),
             refused: Vec::new(),
+            streams: Vec::new(),
+            stream_of: Vec::new(),
         }
+    }
+
+    fn note_stream(&mut self, stream: &StreamName) {
+        let known = self.streams.iter().position(|(known, _)| known == stream);
+        self.stream_of.push(known.unwrap_or_else(|| {
+            self.streams.push((stream.clone(), 0));
+            self.streams.len() - 1
+        }));
     }
 
     pub(crate) fn add(&mut self, item: Item) {
@@ -362,6 +410,7 @@ impl Batch {
         self.bytes += item.bytes;
         match item.outcome {
             Ok(change) => {
+                self.note_stream(&change.stream);
                 self.changes.push(change);
                 self.positions.push(position);
             }
@@ -382,17 +431,28 @@ impl Batch {
         let changes = std::mem::take(&mut self.changes);
         let positions = std::mem::take(&mut self.positions);
         let mut refused = std::mem::take(&mut self.refused);
+        let mut streams = std::mem::take(&mut self.streams);
+        let stream_of = std::mem::take(&mut self.stream_of);
         if !changes.is_empty() {
-            for (applied, position) in write(changes)?.into_iter().zip(positions) {
+            let applied = write(changes)?.into_iter().zip(positions);
+            for ((applied, position), stream) in applied.zip(stream_of) {
                 match applied {
                     Applied::AppendOnlyConflict => refused.push((position, conflict())),
                     Applied::KeptDeleted => {
                         let rejection = tally.kept_deleted(position);
                         refused.extend(rejection.map(|rejection| (position, rejection)));
                     }
-                    applied => tally.applied(position, applied),
+                    applied => {
+                        if let Some((_, records)) = streams.get_mut(stream) {
+                            *records += u64::from(!position.is_derived);
+                        }
+                        tally.applied(position, applied);
+                    }
                 }
             }
+        }
+        for (stream, records) in streams {
+            tally.of_stream(&stream, records);
         }
         refused.sort_by_key(|(position, _)| position.index);
         for (position, rejection) in refused {

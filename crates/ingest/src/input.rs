@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::GzDecoder;
 
+use crate::account;
 use crate::error::{ImportError, InputError};
 use crate::exports::{Export, Recognised};
 use crate::lines::BYTE_ORDER_MARK;
@@ -38,6 +39,7 @@ pub struct Input {
     inside: Option<String>,
     file: FileName,
     contents: FileContents,
+    account: Option<(Export, String)>,
     consumed: Arc<AtomicU64>,
     reader: Box<dyn BufRead>,
 }
@@ -134,12 +136,14 @@ impl Input {
             Some(format) => format.into(),
             None => file.contents(&head, name),
         };
+        let account = account::named_in(&head, if file.is_pipe() { "" } else { name });
         let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
             inside: None,
             file,
             contents,
+            account,
             consumed,
             reader: Box::new(reader),
         })
@@ -178,6 +182,11 @@ impl Input {
 
     pub fn contents(&self) -> &FileContents {
         &self.contents
+    }
+
+    /// The account that it names, and the export that is of it.
+    pub fn account(&self) -> Option<&(Export, String)> {
+        self.account.as_ref()
     }
 
     pub fn format(&self) -> Result<Format, ImportError> {

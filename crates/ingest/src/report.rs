@@ -1,5 +1,8 @@
 //! What an import did, in numbers, and which lines it refused.
 
+use std::collections::BTreeMap;
+
+use contract::id::StreamName;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use store::records::Applied;
@@ -43,6 +46,15 @@ pub struct ImportReport {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_deleted: u64,
     pub rejected: u64,
+    /// How many of them were taken, by stream: added, updated or there already.
+    #[serde(default)]
+    pub records: BTreeMap<String, u64>,
+    /// Files that came with records, such as attachments, and are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blobs: u64,
+    /// Records that were there and that the input does not have, where these were asked to be deleted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pruned: u64,
     /// Occurrences of recurring events, which count in none of the other numbers.
     #[serde(default, skip_serializing_if = "OccurrenceReport::is_empty")]
     pub occurrences: OccurrenceReport,
@@ -65,6 +77,11 @@ impl ImportReport {
         self.unchanged += other.unchanged;
         self.kept_deleted += other.kept_deleted;
         self.rejected += other.rejected;
+        self.blobs += other.blobs;
+        self.pruned += other.pruned;
+        for (stream, records) in other.records {
+            *self.records.entry(stream).or_default() += records;
+        }
         self.occurrences.added += other.occurrences.added;
         self.occurrences.updated += other.occurrences.updated;
         self.occurrences.removed += other.occurrences.removed;
@@ -139,6 +156,13 @@ impl Tally for Reporting<'_> {
     fn kept_deleted(&mut self, position: ItemPosition) -> Option<Rejection> {
         self.applied(position, Applied::KeptDeleted);
         None
+    }
+
+    fn of_stream(&mut self, stream: &StreamName, records: u64) {
+        if records > 0 {
+            let known = self.report.records.entry(stream.to_string());
+            *known.or_default() += records;
+        }
     }
 
     fn rejected(&mut self, position: ItemPosition, rejection: Rejection) {

@@ -26,7 +26,7 @@ use self::known_export::{ExportTarget, Group};
 use self::progress::Progress;
 use self::report::{GroupDone, Total};
 use self::survey::Survey;
-use self::table::{TableFinder, TableTarget};
+use self::table::{TableFinder, TableOptions, TableTarget};
 use self::target::{ImportTarget, StreamPath, WriteTarget};
 use self::upload::Upload;
 use crate::context::Context;
@@ -76,9 +76,14 @@ pub(crate) struct Options {
     /// Import tables of which nothing is declared as they are found to be, without asking
     #[arg(long, short)]
     yes: bool,
+    #[command(flatten)]
+    table: TableOptions,
     /// Bring back records that were deleted with `pdpp delete`
     #[arg(long)]
     revive: bool,
+    /// Delete records that are there and that the files do not have, in the streams of which they have some
+    #[arg(long)]
+    prune: bool,
     /// Lines per durable batch
     #[arg(long, hide = true, value_name = "N")]
     batch_lines: Option<usize>,
@@ -94,7 +99,9 @@ impl Options {
             connection,
             dry_run: false,
             yes: true,
+            table: TableOptions::default(),
             revive: false,
+            prune: false,
             batch_lines: None,
         }
     }
@@ -139,6 +146,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         options,
         context,
         owner: &owner,
+        survey: &survey,
         names_files,
     };
     let mut total = Total::default();
@@ -204,6 +212,7 @@ struct Run<'a> {
     options: &'a Options,
     context: &'a Context,
     owner: &'a OwnerClient,
+    survey: &'a Survey,
     names_files: bool,
 }
 
@@ -215,6 +224,7 @@ impl Run<'_> {
         let target = match group.export {
             Some(export) => ExportTarget {
                 export,
+                account: self.survey.account(export),
                 options,
                 sources: &sources,
                 owner,
@@ -283,6 +293,7 @@ impl Run<'_> {
             stream: target.stream.as_ref().map(ToString::to_string),
             dry_run: self.options.dry_run,
             revive: self.options.revive,
+            prune: self.options.prune,
             name_files: self.names_files,
             batch_lines: self.options.batch_lines,
             upload: None,
@@ -393,6 +404,7 @@ fn request_path(request: &ImportRequest) -> RequestPath {
         .optional_param("stream", request.stream.as_deref())
         .optional_param("dry_run", flag(request.dry_run))
         .optional_param("revive", flag(request.revive))
+        .optional_param("prune", flag(request.prune))
         .optional_param("name_files", flag(request.name_files))
         .optional_param("batch_lines", batch_lines.as_deref())
 }

@@ -27,27 +27,32 @@ impl Export {
         Ok(bundled)
     }
 
-    /// Adds a connection for it, named as its connector.
-    pub fn add_connection(self, store: &dyn Store) -> Result<Connection> {
+    /// Adds a connection for it, named so, or as its connector.
+    pub fn add_connection(self, store: &dyn Store, name: Option<String>) -> Result<Connection> {
         let bundled = self.declare(store)?;
         let key = bundled.connector_key();
         // Shorter than what would be made of connector and name.
         let id = ConnectionId::parse(key.as_str()).ok();
         store.add_connection(NewConnection {
             connector: key.clone(),
-            name: bundled.display_name.clone(),
+            name: name.unwrap_or_else(|| bundled.display_name.clone()),
             id: id.filter(|id| store.connection(id).is_none()),
         })
     }
 }
 
-/// Whether a declaration has every stream and field of another.
+/// Whether a declaration has every stream and field of another, and is no earlier version of it. Versions of bundled declarations
+/// are numbers.
 fn has_all(known: &Declaration, needed: &Declaration) -> bool {
-    needed.streams.iter().all(|stream| {
-        let known = known.stream(stream.name.as_str());
-        known.is_some_and(|known| {
-            let mut fields = stream.fields.iter();
-            fields.all(|field| known.field(field.name.as_str()).is_some())
+    let version = |one: &Declaration| one.declaration_version.parse::<u64>();
+    let is_earlier =
+        matches!((version(known), version(needed)), (Ok(known), Ok(needed)) if known < needed);
+    !is_earlier
+        && needed.streams.iter().all(|stream| {
+            let known = known.stream(stream.name.as_str());
+            known.is_some_and(|known| {
+                let mut fields = stream.fields.iter();
+                fields.all(|field| known.field(field.name.as_str()).is_some())
+            })
         })
-    })
 }

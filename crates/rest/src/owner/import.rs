@@ -38,6 +38,8 @@ struct Plan {
     dry: bool,
     /// Whether records that the owner deleted are brought back.
     revives: bool,
+    /// Whether what is there and does not come is deleted.
+    prunes: bool,
     names: bool,
 }
 
@@ -107,6 +109,7 @@ impl ImportRequest {
             stream: owned("stream"),
             dry_run: is_set("dry_run"),
             revive: is_set("revive"),
+            prune: is_set("prune"),
             name_files: is_set("name_files"),
             batch_lines: lines.map_err(|_| invalid_request("batch_lines is a number"))?,
             upload: None,
@@ -135,6 +138,7 @@ impl Plan {
             limits,
             dry,
             revives: request.revive,
+            prunes: request.prune,
             names: request.name_files,
         })
     }
@@ -172,7 +176,7 @@ fn run(
             Import::dry(existing, &plan.declaration, plan.limits)
         }
     };
-    import = import.reviving(plan.revives);
+    import = import.reviving(plan.revives).pruning(plan.prunes);
     let mut running = Running {
         service,
         plan,
@@ -181,8 +185,12 @@ fn run(
         bytes: 0,
         names: Vec::new(),
     };
-    let stopped = running.import_all(&mut import, files).err();
+    let mut stopped = running.import_all(&mut import, files).err();
     let names = running.names;
+    if stopped.is_none() {
+        let pruned = import.prune(service.reader_settings.clock.now());
+        stopped = pruned.err().map(|error| Refusal::from(&error));
+    }
     let (report, samples) = import.into_report_and_samples();
     let mut lagging = None;
     if !plan.dry && stopped.is_none() && report.read > report.rejected {
@@ -265,11 +273,11 @@ impl Running<'_> {
         let clock = &*self.service.reader_settings.clock;
         let mut acceptor =
             Acceptor::new(&plan.declaration, choice, LineForm::EnvelopeOrBare, clock);
-        if matches!(format, Format::Export(export) if export.has_free_keys()) {
+        if let Format::Export(export) = format {
             let records: &dyn Records = &*self.service.store;
             let existing = plan.connection.as_ref();
             let existing = existing.map(|connection| (records, connection));
-            acceptor = acceptor.with_readable_keys(&plan.declaration, existing);
+            acceptor = acceptor.with_readable_keys(export, &plan.declaration, existing);
         }
         let consumed = input.consumed();
         let mut importer: Box<dyn Importer> = match format {

@@ -52,7 +52,6 @@ fn connector(declaration: &Declaration) -> wire::Connector {
     });
     wire::Connector {
         connector_key: declaration.connector_key().clone(),
-        declaration_version: declaration.declaration_version.clone(),
         streams: streams.collect(),
     }
 }
@@ -120,11 +119,11 @@ pub(super) async fn connect_export(mut context: RequestContext) -> HandlerResult
             StoreError::Declaration(mistakes) => OwnerProblem::from(mistakes),
             other => other.into(),
         };
-        if !asked.add {
+        let Some(name) = asked.name else {
             export.declare(store).map_err(declared)?;
             return Ok(None);
-        }
-        let added = export.add_connection(store).map_err(declared)?;
+        };
+        let added = export.add_connection(store, Some(name)).map_err(declared)?;
         Ok(Some(connection_with_count(added, &[])))
     })
     .await

@@ -22,7 +22,6 @@ pub struct Sources {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Connector {
     pub connector_key: ConnectorKey,
-    pub declaration_version: String,
     pub streams: Vec<Stream>,
 }
 
@@ -66,10 +65,10 @@ pub struct NewConnection {
 }
 
 /// What a known export needs: its connector, and a connection if there is none.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConnectExport {
-    /// Whether a connection is added.
-    pub add: bool,
+    /// The name of the connection that is added; none is without one.
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -60,6 +60,7 @@ impl ImportFile {
             return Ok(files.collect());
         }
         let input = open_input(path)?;
+        survey.note_account(&input);
         file.format = Some(input.format().map_err(|error| to_failure(&error))?);
         file.length = Some(metadata.len());
         let beside = file.beside();
@@ -97,6 +98,7 @@ impl ImportFile {
             survey.broken(member.path());
             return None;
         };
+        survey.note_account(&input);
         match input.contents() {
             FileContents::Format {
                 format: Format::Jsonl | Format::Json | Format::Csv | Format::Singer,

@@ -1,6 +1,6 @@
 //! Known exports: which of them the files are, and the connections they go to, which are added if there are none.
 
-use contract::id::ConnectorKey;
+use contract::declaration::Declaration;
 use ingest::{Export, Format};
 use rest::owner::wire::{ConnectExport, Connection, Sources};
 
@@ -62,6 +62,8 @@ pub(super) fn grouped(files: Vec<ImportFile>) -> CommandResult<Vec<Group>> {
 /// What is needed to find the connection of an export.
 pub(super) struct ExportTarget<'a> {
     pub(super) export: Export,
+    /// The account that it is of, where its files name it.
+    pub(super) account: Option<&'a str>,
     pub(super) options: &'a Options,
     pub(super) sources: &'a Sources,
     pub(super) owner: &'a OwnerClient,
@@ -83,14 +85,17 @@ impl ExportTarget<'_> {
             .bundled()
             .map_err(|mistakes| Failure::new(mistakes.to_string()))?;
         if !options.dry_run {
-            self.connect(false)?;
+            self.connect(None)?;
         }
-        let existing = self.existing(bundled.connector_key())?;
+        let existing = self.existing(&bundled)?;
         if let Some(connection) = existing {
             return Ok(ImportTarget::new(connection));
         }
         let output = self.context.output;
-        let name = bundled.display_name.clone();
+        let name = match self.account {
+            Some(account) => named_after(&bundled, account),
+            None => bundled.display_name.clone(),
+        };
         if options.dry_run {
             output.note(&format!(
                 "Recognised {}. It would go into a new connection '{name}'.",
@@ -101,7 +106,7 @@ impl ExportTarget<'_> {
                 stream: None,
             });
         }
-        let Some(connection) = self.connect(true)? else {
+        let Some(connection) = self.connect(Some(name))? else {
             return Err(Failure::new(format!(
                 "no connection was added for {}",
                 export.title()
@@ -115,8 +120,9 @@ impl ExportTarget<'_> {
         Ok(ImportTarget::new(connection))
     }
 
-    /// The connection that is named, or the only one of the connector.
-    fn existing(&self, key: &ConnectorKey) -> CommandResult<Option<Connection>> {
+    /// The connection that is named, or that of the account, or the only one of the connector.
+    fn existing(&self, bundled: &Declaration) -> CommandResult<Option<Connection>> {
+        let key = bundled.connector_key();
         if let Some(named) = &self.options.connection {
             let connection = choice::connection_named(self.sources, named, self.context)?;
             if connection.connector_key != *key {
@@ -132,15 +138,31 @@ impl ExportTarget<'_> {
         }
         let mut own = self.sources.connections.clone();
         own.retain(|one| one.connector_key == *key);
+        if let Some(account) = self.account {
+            let name = named_after(bundled, account);
+            if let Some(found) = own.iter().find(|one| one.display_name == name) {
+                return Ok(Some(found.clone()));
+            }
+            // One that is named after another account is not this one's.
+            let begin = format!("{} (", bundled.display_name);
+            own.retain(|one| {
+                !(one.display_name.starts_with(&begin) && one.display_name.ends_with(')'))
+            });
+        }
         if own.is_empty() {
             return Ok(None);
         }
         choice::choose_one(own, || Failure::REPORTED).map(Some)
     }
 
-    /// Declares the connector where that is needed, and adds a connection if that is asked.
-    fn connect(&self, add: bool) -> CommandResult<Option<Connection>> {
+    /// Declares the connector where that is needed, and adds a connection of that name if there is one.
+    fn connect(&self, name: Option<String>) -> CommandResult<Option<Connection>> {
         let target = RequestPath::new("/owner/exports").segment(self.export.as_str());
-        Ok(self.owner.post(&target, &ConnectExport { add })?)
+        Ok(self.owner.post(&target, &ConnectExport { name })?)
     }
+}
+
+/// What the connection of an account is called.
+fn named_after(bundled: &Declaration, account: &str) -> String {
+    format!("{} ({account})", bundled.display_name)
 }

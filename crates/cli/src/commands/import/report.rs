@@ -93,21 +93,34 @@ impl Total {
     }
 }
 
-pub(super) fn print(report: &ImportReport, dry: bool, target: &ImportTarget, output: Output) {
-    let place = visible(target.destination.name());
-    let heading = if dry {
-        format!("Dry run for '{place}', nothing was written")
-    } else {
-        format!("Imported into '{place}'")
+/// What was taken, kind by kind: `200 messages, 50 attachments, 50 files`.
+fn kinds(report: &ImportReport) -> String {
+    let mut kinds: Vec<String> = report
+        .records
+        .iter()
+        .map(|(stream, records)| of_kind(*records, &stream.replace('_', " ")))
+        .collect();
+    if report.blobs > 0 {
+        kinds.push(of_kind(report.blobs, "files"));
+    }
+    if kinds.is_empty() {
+        return "no records".to_owned();
+    }
+    visible(&kinds.join(", "))
+}
+
+/// So many of what a plural names.
+fn of_kind(count: u64, plural: &str) -> String {
+    let singular = match plural.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
     };
-    output.note(&format!(
-        "{heading}: {} read, {} added, {} updated, {} unchanged, {} rejected.",
-        HumanCount(report.read),
-        HumanCount(report.added),
-        HumanCount(report.updated),
-        HumanCount(report.unchanged),
-        HumanCount(report.rejected)
-    ));
+    let name = if count == 1 { &singular } else { plural };
+    format!("{} {name}", HumanCount(count))
+}
+
+/// What became of records beside those that were read.
+fn print_asides(report: &ImportReport, dry: bool, output: Output) {
     let occurrences = &report.occurrences;
     if !occurrences.is_empty() {
         output.note(&format!(
@@ -116,6 +129,13 @@ pub(super) fn print(report: &ImportReport, dry: bool, target: &ImportTarget, out
             HumanCount(occurrences.updated),
             HumanCount(occurrences.removed),
             HumanCount(occurrences.unchanged)
+        ));
+    }
+    if report.pruned > 0 {
+        let what = if dry { "Would be deleted" } else { "Deleted" };
+        output.note(&format!(
+            "{what} because the import does not have them: {}.",
+            HumanCount(report.pruned)
         ));
     }
     if report.kept_deleted > 0 {
@@ -127,6 +147,24 @@ pub(super) fn print(report: &ImportReport, dry: bool, target: &ImportTarget, out
     for note in &report.notes {
         output.note(&format!("Note: {}.", visible(note)));
     }
+}
+
+pub(super) fn print(report: &ImportReport, dry: bool, target: &ImportTarget, output: Output) {
+    let place = visible(target.destination.name());
+    let heading = if dry {
+        format!("Dry run for '{place}', nothing was written")
+    } else {
+        format!("Imported into '{place}'")
+    };
+    output.note(&format!(
+        "{heading}: {}: {} added, {} updated, {} unchanged, {} rejected.",
+        kinds(report),
+        HumanCount(report.added),
+        HumanCount(report.updated),
+        HumanCount(report.unchanged),
+        HumanCount(report.rejected)
+    ));
+    print_asides(report, dry, output);
     let shown = report.rejections.iter().take(SHOWN_REJECTIONS);
     for rejection in shown.clone() {
         let mut line = String::from("  ");

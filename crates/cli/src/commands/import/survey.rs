@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indicatif::HumanCount;
 use ingest::container::{SkipReason, Skipped};
+use ingest::{Export, Input};
 use serde::Serialize;
 
 use crate::output::{Output, counted, visible};
@@ -25,6 +26,8 @@ pub(super) struct Survey {
     /// Whether any folder or archive was looked at.
     pub(super) is_needed: bool,
     pub(super) skipped: Vec<Skipped>,
+    /// Accounts that files name, and the exports of them.
+    accounts: Vec<(Export, String)>,
     left: BTreeMap<&'static str, Named>,
     unknown: Named,
 }
@@ -61,6 +64,23 @@ impl Named {
 }
 
 impl Survey {
+    pub(super) fn note_account(&mut self, input: &Input) {
+        if let Some(named) = input.account()
+            && !self.accounts.contains(named)
+        {
+            self.accounts.push(named.clone());
+        }
+    }
+
+    /// The account that the files of an export name; nothing if they name several.
+    pub(super) fn account(&self, export: Export) -> Option<&str> {
+        let mut accounts = self.accounts.iter().filter(|(of, _)| *of == export);
+        match (accounts.next(), accounts.next()) {
+            (Some((_, only)), None) => Some(only),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_media(path: &str) -> bool {
         let lower = path.to_ascii_lowercase();
         MEDIA.iter().any(|ending| lower.ends_with(ending))

@@ -82,7 +82,7 @@ pub(super) fn resolve(
     chosen: &str,
 ) -> Result<(ConnectionId, Option<String>), Refusal> {
     if let (NEW, Some(export)) = (chosen, group.export) {
-        let added = export.add_connection(&*service.store);
+        let added = export.add_connection(&*service.store, None);
         return match added {
             Ok(connection) => Ok((connection.id, None)),
             Err(error) => Err(Refusal::from(&error)),
