@@ -90,15 +90,7 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
     if options.growth {
         return bench::run_growth(&corpus, &mut out, &mut progress);
     }
-    let surface = [
-        (options.http, Surface::Http),
-        (options.mcp, Surface::Mcp),
-        (options.mcp_http, Surface::McpHttp),
-        (options.pages, Surface::Pages),
-        (options.rules, Surface::Rules),
-    ];
-    let surface = surface.into_iter().find(|(asked, _)| *asked);
-    let Some((_, surface)) = surface else {
+    let Some(surface) = surface(options) else {
         return bench::run(&corpus, &mut out, &mut progress);
     };
     let options = SurfaceOptions {
@@ -113,6 +105,18 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         load: Duration::from_secs(options.seconds),
     };
     bench::run_surface(&options, &mut out, &mut progress)
+}
+
+fn surface(options: &Arguments) -> Option<Surface> {
+    let surfaces = [
+        (options.http, Surface::Http),
+        (options.mcp, Surface::Mcp),
+        (options.mcp_http, Surface::McpHttp),
+        (options.pages, Surface::Pages),
+        (options.rules, Surface::Rules),
+    ];
+    let asked = surfaces.into_iter().find(|(asked, _)| *asked);
+    asked.map(|(_, surface)| surface)
 }
 
 /// The program to measure: the named one, else `pdpp` beside this program, brought up to date by the cargo that runs the

@@ -265,14 +265,14 @@ fn sign_in_prints_a_fresh_link_while_a_server_runs() {
     home.ran(command.env("PATH", &programs))
         .says("xdg-open could not open it");
     let opener = programs.join("xdg-open");
-    let opened = home.path("opened");
-    let script = format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display());
+    let link = home.path("link");
+    let script = format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", link.display());
     fs::write(&opener, script).unwrap();
     let mode = PermissionsExt::from_mode(0o755);
     fs::set_permissions(&opener, mode).unwrap();
     let mut command = home.command("sign-in --open");
     let ran = home.ran(command.env("PATH", &programs)).succeeds();
-    assert_eq!(fs::read_to_string(opened).unwrap(), ran.stdout.trim());
+    assert_eq!(fs::read_to_string(link).unwrap(), ran.stdout.trim());
 }
 
 // TR-07: without a public address, those of this machine are its hosts.

@@ -173,11 +173,11 @@ const THREADS: [&str; 6] = [
 pub fn thread_field<'f>(
     mut fields: impl Iterator<Item = &'f FieldDeclaration> + Clone,
 ) -> Option<&'f FieldDeclaration> {
-    let named = fields.clone();
+    let all = fields.clone();
     let by_role = fields.find(|field| field.role.as_deref() == Some("thread"));
     by_role.or_else(|| {
         let mut names = THREADS.into_iter();
-        names.find_map(|name| named.clone().find(|field| field.name.as_str() == name))
+        names.find_map(|name| all.clone().find(|field| field.name.as_str() == name))
     })
 }
 

@@ -244,7 +244,7 @@ pub struct ReadError {
     /// The parameter at fault.
     pub param: Option<String>,
     /// The parameter to add when asking again.
-    pub retry_with: Option<String>,
+    pub retry_with: Option<&'static str>,
     /// What that parameter may be. Boxed: few errors have it, every result carries the size.
     pub connections: Option<Box<ConnectionChoice>>,
     /// What went wrong inside, for the owner at the machine itself. Never on the wire.
@@ -338,7 +338,7 @@ impl ReadError {
                 "repeat the call with a connection_id; schema lists the {more} not shown here"
             ),
         });
-        self.retry_with = Some("connection_id".to_owned());
+        self.retry_with = Some("connection_id");
         self.connections = Some(Box::new(choice));
         self
     }
@@ -358,9 +358,9 @@ impl Serialize for ReadError {
         map.serialize_entry("code", &self.code)?;
         map.serialize_entry("message", &self.message)?;
         let texts = [
-            ("param", &self.param),
-            ("retry_with", &self.retry_with),
-            ("next", &self.hint),
+            ("param", self.param.as_deref()),
+            ("retry_with", self.retry_with),
+            ("next", self.hint.as_deref()),
         ];
         for (name, text) in texts {
             if let Some(text) = text {

@@ -141,10 +141,9 @@ pub fn ask(
     match own.clone().find(|ask| ask.key == id) {
         Some(known) if known.value.state == AskState::Open => return Ok(Some(id)),
         Some(known) if known.value.state == AskState::Denied => return Ok(None),
-        // What was allowed is over, so it is asked for anew.
-        Some(_) => {}
         None if own.by_ref().count() >= ASKS_PER_DAY => return Ok(None),
-        None => {}
+        // What was allowed is over, so it is asked for anew.
+        Some(_) | None => {}
     }
     let ask = Ask {
         id: id.clone(),

@@ -30,8 +30,8 @@ pub(crate) fn named_in(head: &[u8], path: &str) -> Option<(Export, String)> {
 
 fn chatgpt(text: &str) -> Option<String> {
     let user: Value = serde_json::from_str(text).ok()?;
-    let is_user = user["id"].as_str()?.starts_with("user-");
-    Some(user["email"].as_str().filter(|_| is_user)?.to_owned())
+    let is_user = user.get("id")?.as_str()?.starts_with("user-");
+    Some(user.get("email")?.as_str().filter(|_| is_user)?.to_owned())
 }
 
 fn claude(text: &str) -> Option<String> {

@@ -49,6 +49,12 @@ pub(crate) struct Known {
 pub(crate) type MakeImporter =
     for<'a> fn(Input, &'a Acceptor<'a>, &'a Companions) -> Box<dyn Importer + 'a>;
 
+/// Whether a name ends in this, whatever its case.
+pub(crate) fn has_ending(name: &str, ending: &str) -> bool {
+    let found = std::path::Path::new(name).extension();
+    found.is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
 /// A file that may be part of an export.
 pub(crate) struct Candidate<'c> {
     /// Its beginning, without a byte order mark; cut anywhere.

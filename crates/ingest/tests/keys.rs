@@ -115,9 +115,9 @@ fn a_chat_whose_name_is_no_key_gets_a_readable_one_and_stays_one_chat() {
     let said = |minutes: std::ops::Range<u32>| -> String {
         let authors = ["Ida", "Noor"].iter().cycle();
         let lines = minutes.zip(authors);
-        lines
-            .map(|(minute, author)| format!("12/31/23, 9:{minute} PM - {author}: {minute}\n"))
-            .collect()
+        let lines =
+            lines.map(|(minute, author)| format!("12/31/23, 9:{minute} PM - {author}: {minute}\n"));
+        lines.collect::<Vec<_>>().concat()
     };
     let (old, newer) = (said(20..30), said(20..31));
     let store = Memory::with_export(Export::WHATSAPP);

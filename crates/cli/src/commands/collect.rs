@@ -111,13 +111,12 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
 }
 
 fn run_jobs(name: Option<&str>, context: &Context) -> CommandResult {
-    let jobs = match name {
-        Some(name) => vec![Job::named(name, context)?],
-        None => {
-            let mut jobs = Job::all(context);
-            jobs.retain(|job| !job.is_restored);
-            jobs
-        }
+    let jobs = if let Some(name) = name {
+        vec![Job::named(name, context)?]
+    } else {
+        let mut jobs = Job::all(context);
+        jobs.retain(|job| !job.is_restored);
+        jobs
     };
     let mut failed = false;
     for mut job in jobs {

@@ -6,6 +6,7 @@ mod listen;
 mod sample;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,11 +79,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         ServerSettings::resolve(options.listen, options.public_url, options.console_url)?;
     let rules = options.keep.rules(settings.keep);
     let address = listen::address(&settings.listen)?;
-    if let Some(url) = &settings.public_url {
-        listen::check_public_url(url)?;
-    }
-    let chosen = settings.console_url.as_deref();
-    let chosen = chosen.map(listen::console).transpose()?;
+    let console = listen::chosen_console(&settings)?;
     log::start(settings.log);
     let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
     let store = OwnerClient::open_for_server(context, "pdpp serve")?;
@@ -92,16 +89,14 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let key = SealingKey::from_bytes(store.sealing_key()?);
     let clock = store.clock();
     let has_password = password_is_set(&store, clock.now())?;
-    let set = context.command("owner-password");
-    let exposed = (!has_password).then_some(&set);
-    listen::check_exposure(address, exposed)?;
+    check_exposure(context, address, has_password)?;
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let store: Arc<dyn Store> = Arc::new(store);
     let (tcp, beside, address) = listen::bind(address)?;
     let socket = OwnerPlace::take(context)?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
-    let console = chosen.unwrap_or_else(|| Console::for_public_url(public_url));
+    let console = console.unwrap_or_else(|| Console::for_public_url(public_url));
     let log = Arc::new(or_cannot_start(DisclosureLog::start(Arc::clone(&store)))?);
     let _updater = or_cannot_start(IndexUpdater::start(&store))?;
     let notify = settings
@@ -138,10 +133,18 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
-    let flushed = log
-        .flush()
-        .map_err(|error| Failure::new(error.to_string()).hint("see whether the disk is full"));
-    served.and(flushed)
+    served.and(flush(&log))
+}
+
+/// Without a password, others must not reach the pages.
+fn check_exposure(context: &Context, address: SocketAddr, has_password: bool) -> CommandResult {
+    let set = context.command("owner-password");
+    listen::check_exposure(address, (!has_password).then_some(&set))
+}
+
+fn flush(log: &DisclosureLog) -> CommandResult {
+    log.flush()
+        .map_err(|error| Failure::new(error.to_string()).hint("see whether the disk is full"))
 }
 
 /// The usual limits, but for how often tools may be called where that was set.

@@ -92,7 +92,7 @@ fn every_command_on_the_way_down_works() {
                 open.extend(more.map(|line| (line.to_owned(), depth + 1)));
             }
         }
-        let all = ["fetch", "query", "read", "schema", "search"];
+        let all = ["fetch", "query", "read", "schema", "search", "verify"];
         assert_eq!(kinds, all.map(str::to_owned).into());
     }
 }

@@ -18,7 +18,7 @@ fn a_grant_is_shown_with_the_calls_it_was_used_for() {
             ("fetch", "r\u{7}:5", "message note"),
         ],
     );
-    let head = "Grant      grt_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  NOW\nOf https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work receipts: message, number, note\nCalls, newest first:\n  NOW fetch: r\\u{7}:5; fields message, note\n";
+    let head = "Grant      grt_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  NOW\nOf https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work receipts: message, number, note\nagreed to as sha256:…\nCalls, newest first:\n  NOW fetch: r\\u{7}:5; fields message, note\n";
     let shown = home.run(format!("grant show {id}")).succeeds();
     assert_eq!(
         masked(&shown.stdout),

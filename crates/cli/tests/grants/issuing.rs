@@ -22,7 +22,7 @@ fn connections_of_two_sources_make_a_package() {
     let shown = home.run(format!("grant show {id}")).succeeds();
     assert_eq!(
         masked(&shown.stdout),
-        "Package    gpkg_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  never\nGrant grt_…, live, of https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work messages: id, subject, body, size, read, sent_at\n  mail-work receipts: message, number, note\nGrant grt_…, live, of https://example.org/connectors/chat for https://pdpp.dev/purpose/agent_context:\n  chat-team posts: id, subject, body, size, read, sent_at\n  chat-team receipts: message, number, note\nCalls: none\n"
+        "Package    gpkg_…\nClient     agent\nState      live\nIssued     NOW\nEnds       2099-01-01 02:00:00 +02:00\nLast used  never\nGrant grt_…, live, of https://example.org/connectors/mail for https://pdpp.dev/purpose/agent_context:\n  mail-work messages: id, subject, body, size, read, sent_at\n  mail-work receipts: message, number, note\nagreed to as sha256:…\nGrant grt_…, live, of https://example.org/connectors/chat for https://pdpp.dev/purpose/agent_context:\n  chat-team posts: id, subject, body, size, read, sent_at\n  chat-team receipts: message, number, note\nagreed to as sha256:…\nCalls: none\n"
     );
 }
 

@@ -47,7 +47,14 @@ pub fn masked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     'next: while let Some(first) = rest.chars().next() {
-        for prefix in ["pdpp_at_", "pdpp_owner_", "grt_", "gpkg_", "tok_"] {
+        for prefix in [
+            "pdpp_at_",
+            "pdpp_owner_",
+            "grt_",
+            "gpkg_",
+            "tok_",
+            "sha256:",
+        ] {
             if let Some(after) = rest.strip_prefix(prefix) {
                 out.push_str(prefix);
                 out.push('…');

@@ -179,11 +179,11 @@ enum TextSign {
 impl TextSign {
     fn rule(self, field: FieldName, text: &str) -> RuleDocument {
         let mut document = RuleDocument::new(field);
-        let test = match self {
+        let member = match self {
             Self::Prefix => &mut document.prefix,
             Self::Word => &mut document.word,
         };
-        *test = Some(text.to_owned());
+        *member = Some(text.to_owned());
         document
     }
 }

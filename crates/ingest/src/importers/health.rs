@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
 use super::xml::{Node, XmlCut};
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Known, Verdict, has_ending};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
@@ -111,7 +111,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         "export_cda.xml" if head.contains("<ClinicalDocument") => {
             Verdict::Leaves("measurements of Apple Health in another form")
         }
-        name if name.starts_with("ecg_") && name.ends_with(".csv") => {
+        name if name.starts_with("ecg_") && has_ending(name, "csv") => {
             Verdict::Leaves("electrocardiograms of Apple Health")
         }
         "export.xml" => Verdict::Misses("it has no element HealthData"),

@@ -107,13 +107,13 @@ impl Converter for Photos {
             .read_from_container(&mut Cursor::new(piece))
             .ok();
         let said = said.as_ref();
-        let make = said.and_then(|said| words(said, Tag::Make));
+        let maker = said.and_then(|said| words(said, Tag::Make));
         let model = said.and_then(|said| words(said, Tag::Model));
-        let camera = match (make, model) {
-            (Some(make), Some(model)) if !model.starts_with(&make) => {
-                Some(format!("{make} {model}"))
+        let camera = match (maker, model) {
+            (Some(maker), Some(model)) if !model.starts_with(&maker) => {
+                Some(format!("{maker} {model}"))
             }
-            (make, model) => model.or(make),
+            (maker, model) => model.or(maker),
         };
         let degrees = |value, sign| said.and_then(|said| degrees(said, value, sign));
         let latitude = degrees(Tag::GPSLatitude, Tag::GPSLatitudeRef);

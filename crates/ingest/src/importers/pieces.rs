@@ -187,7 +187,7 @@ impl<R: BufRead> Pieces<R> {
 enum Table<R> {
     Begin(Option<R>),
     Read {
-        rows: Rows<R>,
+        rows: Box<Rows<R>>,
         names: Vec<String>,
         row: Vec<u8>,
     },
@@ -200,7 +200,8 @@ impl<R: BufRead> Table<R> {
             let Some(reader) = reader.take() else {
                 return Ok(None);
             };
-            let mut rows = Rows::with_delimiter(reader, MAX_LINE_BYTES, b',')?;
+            let rows = Rows::with_delimiter(reader, MAX_LINE_BYTES, b',')?;
+            let mut rows = Box::new(rows);
             let names = rows.next_cells()?.unwrap_or_default();
             let names = names.iter().map(|name| name.trim().to_owned()).collect();
             let row = Vec::new();

@@ -147,9 +147,9 @@ fn write(event: &Event<'_>, piece: &mut Vec<u8>) {
         Event::GeneralRef(name) => ["&", name, ";"],
         _ => return,
     };
-    parts
-        .iter()
-        .for_each(|part| piece.extend_from_slice(part.as_bytes()));
+    for part in parts {
+        piece.extend_from_slice(part.as_bytes());
+    }
 }
 
 fn broken(line: u64, message: &'static str) -> InputError {
@@ -198,7 +198,7 @@ impl<R: BufRead> BufRead for Metered<R> {
     fn consume(&mut self, amount: usize) {
         let chunk = self.reader.fill_buf().unwrap_or_default();
         let used = chunk.get(..amount).unwrap_or(chunk);
-        self.line_ends += used.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.line_ends += (used.split(|byte| *byte == b'\n').count() - 1) as u64;
         self.left = self.left.saturating_sub(amount);
         self.reader.consume(amount);
     }

@@ -41,8 +41,8 @@ impl Hits<'_> {
                 neighbours.push(neighbour);
             }
         }
-        if !neighbours.is_empty() {
-            self.data[0].neighbours = Some(neighbours);
+        if let (Some(first), false) = (self.data.first_mut(), neighbours.is_empty()) {
+            first.neighbours = Some(neighbours);
         }
         Ok(())
     }

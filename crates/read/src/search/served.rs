@@ -55,7 +55,6 @@ pub(super) fn served(
         retrieval_mode: (asked.mode != SearchMode::Lexical).then(|| asked.mode.as_str().to_owned()),
         ..SearchHit::default()
     };
-    let citable = Citable { session, row, key };
     let nearest = hit.window.as_ref();
     let nearest = nearest.and_then(|window| meaning::passage(window, &body));
     if let Some(near) = &hit.near {
@@ -78,19 +77,23 @@ pub(super) fn served(
             excerpts: asked.excerpts,
         };
         prove(&mut served, &body, &wanted);
-        for excerpt in served.evidence_excerpts.iter_mut().flatten() {
-            citable.cite_excerpt(&body, excerpt);
-        }
         shown.fields(served.matched_fields.iter().flatten());
     }
-    if let Some(passage) = &mut served.passage {
-        citable.cite_passage(&body, passage);
-    }
+    cite_all(&Citable { session, row, key }, &body, &mut served);
     shown.record(row, key);
-    shown.fields(title.map(|(name, _)| name));
-    shown.fields(authored.map(|(name, _)| name));
-    shown.fields(author.map(|(name, _)| name));
+    let named = [title, authored, author].into_iter().flatten();
+    shown.fields(named.map(|(name, _)| name));
     Ok(Some(served))
+}
+
+/// Cites every text that a hit shows.
+fn cite_all(citable: &Citable<'_>, body: &RecordBody, hit: &mut SearchHit) {
+    for excerpt in hit.evidence_excerpts.iter_mut().flatten() {
+        citable.cite_excerpt(body, excerpt);
+    }
+    if let Some(passage) = &mut hit.passage {
+        citable.cite_passage(body, passage);
+    }
 }
 
 /// How well a hit matches, for the owner. A client learns which words matched; the figure itself says nothing it could use.

@@ -272,7 +272,7 @@ fn a_scoped_full_schema_holds_only_what_was_asked() {
     assert_eq!(names, ["events"]);
     let error = owner.schema(full("messages", None)).unwrap_err();
     assert_eq!(error.code, ErrorCode::AmbiguousSchemaDetail);
-    assert_eq!(error.retry_with.as_deref(), Some("connection_id"));
+    assert_eq!(error.retry_with, Some("connection_id"));
     let listed: Vec<&str> = error
         .available_connections()
         .iter()

@@ -102,7 +102,11 @@ fn asked(proposal: &Proposal) -> String {
 
 fn line(service: &Service, row: &ExtendedRow) -> RowLine {
     let source = service.store.connection(&row.connection_id);
-    let fields: Vec<&str> = row.fields.iter().map(|field| field.as_str()).collect();
+    let fields: Vec<&str> = row
+        .fields
+        .iter()
+        .map(contract::id::FieldName::as_str)
+        .collect();
     RowLine {
         source: source.map_or_else(
             || row.connection_id.to_string(),

@@ -417,7 +417,7 @@ impl Run<'_> {
                     request.connection_id = Some(connection.to_string());
                     request.stream = stream;
                 }
-                Err(refused) => return ReportRow::refused(&title, refused),
+                Err(refused) => return ReportRow::refused(&title, &refused),
             },
         }
         let mut files = OpenedFiles(group.files.clone().into_iter());
@@ -430,7 +430,7 @@ impl Run<'_> {
                 let connection = request.connection_id.unwrap_or_default();
                 ReportRow::new(&title, &imported, &connection)
             }
-            Err(refused) => ReportRow::refused(&title, refused),
+            Err(refused) => ReportRow::refused(&title, &refused),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{Event, Notify};
 /// Events that may wait; more are dropped, and that is logged.
 const WAITING: usize = 64;
 /// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const STEP: Duration = Duration::from_millis(50);
 
 /// What runs the command.

@@ -23,19 +23,12 @@ pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
     let decision: AskDecision = json_body(&mut context).await?;
     answer(context.service, move |service| {
         let (store, now) = (&*service.store, service.now());
-        match (decision.allowance, decision.digest) {
-            (Some(allowance), Some(digest)) => Ok(Some(step_up::allow(
-                store,
-                &decision.id,
-                &digest,
-                allowance,
-                now,
-            )?)),
-            _ => {
-                step_up::deny(store, &decision.id, now)?;
-                Ok(None)
-            }
+        if let (Some(allowance), Some(digest)) = (decision.allowance, decision.digest) {
+            let allowed = step_up::allow(store, &decision.id, &digest, allowance, now)?;
+            return Ok(Some(allowed));
         }
+        step_up::deny(store, &decision.id, now)?;
+        Ok(None)
     })
     .await
 }

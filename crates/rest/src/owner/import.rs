@@ -28,6 +28,10 @@ use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
 /// Where an import goes, and how.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 struct Plan {
     /// `None` in a dry run of a known export that has no connection yet.
     connection: Option<ConnectionId>,

@@ -114,6 +114,10 @@ pub struct Declared {
 }
 
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct ImportRequest {
     pub connection_id: Option<String>,
     /// In a dry run, instead of a connection: the known export that would get one.

@@ -11,7 +11,7 @@ fn mask_citations(value: &mut Value) {
         Value::Object(members) => {
             for (name, value) in members {
                 match value {
-                    Value::String(cite) if name == "cite" => *cite = "<cite>".to_owned(),
+                    Value::String(cite) if name == "cite" => "<cite>".clone_into(cite),
                     Value::Object(cites) if name == "cite" => {
                         cites.values_mut().for_each(|cite| *cite = "<cite>".into());
                     }

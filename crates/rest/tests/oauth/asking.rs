@@ -25,7 +25,11 @@ pub(crate) async fn granted(world: &World, browser: &mut Browser<'_>) -> Granted
         ("mode", "continuous"),
     ];
     let made = browser.post("/grants/new/issue", &form).await;
-    let token = made.text.split_once("<code class=\"token\">").unwrap().1;
+    let token = made
+        .text
+        .split_once("<code class=\"token\" data-copy>")
+        .unwrap()
+        .1;
     Granted {
         token: token.split('<').next().unwrap().to_owned(),
         id: world.store.grants().unwrap()[0].id.to_string(),

@@ -22,7 +22,7 @@ impl World {
     }
 }
 
-async fn begin<'w>(world: &'w World, budget: Budget) -> (Browser<'w>, Granted) {
+async fn begin(world: &World, budget: Budget) -> (Browser<'_>, Granted) {
     let mut browser = world.browser().await;
     let grant = granted(world, &mut browser).await;
     world.set_budget(&grant, budget);

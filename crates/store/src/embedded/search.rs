@@ -14,7 +14,7 @@ use super::meaning::Meant;
 use super::records::{BYTES, MEASURED, measured};
 use super::restrict::{Restriction, by_stream};
 use super::searched_fields::searched_fields;
-use super::sources::Sources;
+use super::sources::{Sources, StreamEntry};
 use crate::catalog::StreamRef;
 use crate::meaning::NearestWindow;
 use crate::records::{ByteBudget, Direction, PageRequest, StoredPage, StoredRecord};
@@ -87,6 +87,25 @@ impl Search for EmbeddedStore {
 }
 
 impl EmbeddedStore {
+    /// The scopes of a request as tests on columns, and their streams.
+    fn resolved<'s>(
+        &self,
+        request: &SearchRequest,
+        sources: &'s Sources,
+        open: &OpenIndex,
+        rebuilding: &[StreamRef],
+    ) -> Result<(Vec<Restriction>, Vec<&'s Arc<StreamEntry>>)> {
+        let mut restrictions = Vec::with_capacity(request.scopes.len());
+        let mut entries = Vec::with_capacity(request.scopes.len());
+        for scope in &request.scopes {
+            let entry = sources.stream(&scope.stream)?;
+            let restriction = self.restriction(entry, scope, &open.fields)?;
+            restrictions.push(restriction.unless_unfilled(scope, rebuilding));
+            entries.push(entry);
+        }
+        Ok((restrictions, entries))
+    }
+
     /// Answers a question by its words, or by what it means.
     pub(super) fn find(
         &self,
@@ -103,14 +122,7 @@ impl EmbeddedStore {
         // Also read before: the view may be complete by then, but a stream that is not is never missed.
         let rebuilding = self.rebuilding_streams(&sources)?;
         let view = open.view();
-        let mut restrictions = Vec::with_capacity(request.scopes.len());
-        let mut entries = Vec::with_capacity(request.scopes.len());
-        for scope in &request.scopes {
-            let entry = sources.stream(&scope.stream)?;
-            let restriction = self.restriction(entry, scope, &open.fields)?;
-            restrictions.push(restriction.unless_unfilled(scope, &rebuilding));
-            entries.push(entry);
-        }
+        let (restrictions, entries) = self.resolved(request, &sources, &open, &rebuilding)?;
         let fields = searched_fields(&sources, &open, &request.scopes, !rebuilding.is_empty())?;
         let by_stream = by_stream(&restrictions);
         let failed = super::index::failed(self.path());
@@ -122,8 +134,7 @@ impl EmbeddedStore {
             left_out: &self.left_out,
             row_field: open.fields.row,
         };
-        let question = Question::new(&words, &statistics);
-        let question = question.map_err(&failed)?;
+        let question = Question::new(&words, &statistics).map_err(&failed)?;
         stop::check()?;
         let search = finding::Search::new(&question);
         let vectors = self.look_up_vectors(meant, &entries)?;

@@ -90,7 +90,7 @@ fn records_are_filtered_by_the_items_of_an_array() {
             let scope = containing(name, &items);
             assert_eq!(keys(store, &scope), expected, "{name} {items:?}");
             let count = compute(store, scope, Metric::Count, None).matched;
-            assert_eq!(count as usize, expected.split_whitespace().count());
+            assert_eq!(count, expected.split_whitespace().count() as u64);
         }
         let mut except = messages("work");
         except.rules.except = containing("labels", &[text("travel")]).filters;

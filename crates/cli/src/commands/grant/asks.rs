@@ -86,7 +86,11 @@ pub(crate) fn list(_: &ListOptions, context: &Context) -> CommandResult {
             visible(proposal.ask.client_id.as_str())
         ))?;
         for row in &proposal.rows {
-            let fields: Vec<&str> = row.fields.iter().map(|field| field.as_str()).collect();
+            let fields: Vec<&str> = row
+                .fields
+                .iter()
+                .map(contract::id::FieldName::as_str)
+                .collect();
             let line = format!(
                 "{} of {}: {}",
                 row.stream,

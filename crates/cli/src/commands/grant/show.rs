@@ -149,9 +149,11 @@ fn terms(whole: &Shown, owner: &OwnerClient, output: Output) -> CommandResult {
             _ => "Of ".to_owned(),
         };
         output.data(&format!("{own}{}:", wording.title(grant)))?;
-        let lines = wording.grant(grant, &whole.overview.streams);
-        for line in lines.iter().chain(&wording.agreed(grant)) {
+        for line in wording.grant(grant, &whole.overview.streams) {
             output.data(&format!("  {line}"))?;
+        }
+        for line in wording.agreed(grant) {
+            output.data(&line)?;
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ pub(crate) struct Options {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Keep what a grant or package gives under a name
+    #[command(
+        after_help = "Example: pdpp grant template save 'work only' --from grt_5f0c2a9be1d37846"
+    )]
     Save {
         /// What to call it; a template of that name is replaced
         name: String,
@@ -33,8 +36,10 @@ enum Task {
         from: String,
     },
     /// List the templates
+    #[command(after_help = "Example: pdpp grant template list")]
     List,
     /// Forget a template; grants made from it stay
+    #[command(after_help = "Example: pdpp grant template remove 'work only'")]
     Remove {
         /// The name of the template
         name: String,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use grants::sign_in::Console;
 
+use crate::config::ServerSettings;
 use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 use crate::reading::CommandLine;
@@ -72,8 +73,15 @@ pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     (own.unwrap_or(Ipv4Addr::LOCALHOST.into()), address.port()).into()
 }
 
-/// The address of the owner's pages that was chosen.
-pub(super) fn console(url: &str) -> CommandResult<Console> {
+/// The address of the owner's pages that was chosen, if any. The public address must be one too.
+pub(super) fn chosen_console(settings: &ServerSettings) -> CommandResult<Option<Console>> {
+    if let Some(url) = &settings.public_url {
+        check_public_url(url)?;
+    }
+    settings.console_url.as_deref().map(console).transpose()
+}
+
+fn console(url: &str) -> CommandResult<Console> {
     check_public_url(url)?;
     Console::chosen(url).ok_or_else(|| {
         let message = format!(

@@ -84,7 +84,7 @@ impl Converter for Books {
         };
         let shelves = text(&row, "Bookshelves").unwrap_or_default().split(',');
         let shelves = shelves.map(|shelf| shelf.trim().to_owned());
-        let review = text(&row, "My Review").map(|review| html::to_text(review));
+        let review = text(&row, "My Review").map(html::to_text);
         made.add(
             "books",
             json!({

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::json;
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Known, Verdict, has_ending};
 use crate::importers::json_members::some_text;
 use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
 use crate::importers::xml::{Node, XmlCut};
@@ -56,7 +56,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     let head = String::from_utf8_lossy(file.head);
     match file.file_name() {
         _ if head.contains("<opml") => Verdict::Takes,
-        name if name.ends_with(".opml") => Verdict::Misses("it has no element opml"),
+        name if has_ending(name, "opml") => Verdict::Misses("it has no element opml"),
         _ => Verdict::Unlike,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use super::shape;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Known, Verdict, has_ending};
 use crate::importers::html;
 use crate::importers::json_members::{first_words, some_list, some_text};
 use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
@@ -46,7 +46,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     let head = String::from_utf8_lossy(file.head);
     match file.file_name() {
         _ if head.contains("<en-export") => Verdict::Takes,
-        name if name.ends_with(".enex") => Verdict::Misses("it has no element en-export"),
+        name if has_ending(name, "enex") => Verdict::Misses("it has no element en-export"),
         _ => Verdict::Unlike,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::shape;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Known, Verdict, has_ending};
 use crate::importers::json_members::{
     each_text, first_words, list, members_of, seconds_to_moment, some_list, some_text, text,
 };
@@ -39,7 +39,7 @@ pub(crate) const EXPORT: Known = Known {
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let stands_in_keep = file.path.rsplit('/').nth(1) == Some("Keep");
-    if stands_in_keep && (file.path.ends_with(".html") || file.path.ends_with("Labels.txt")) {
+    if stands_in_keep && (has_ending(file.path, "html") || file.path.ends_with("Labels.txt")) {
         return Verdict::Leaves("notes of Google Keep as HTML, which are there as JSON too");
     }
     let members = members_of(file.head);

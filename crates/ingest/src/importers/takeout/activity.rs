@@ -1,4 +1,4 @@
-//! "My Activity" and the histories of YouTube, as JSON or as HTML: what was searched, watched and asked, Gemini included. The same
+//! "My Activity" and the histories of `YouTube`, as JSON or as HTML: what was searched, watched and asked, Gemini included. The same
 //! entry is the same record in both forms.
 
 use std::sync::LazyLock;
@@ -149,7 +149,7 @@ impl Activity {
     fn record(self) -> Value {
         // The HTML form has whole seconds.
         let at = self.done_at.as_deref().and_then(Instant::parse);
-        let done_at = at.map(|at| at.to_rfc3339_millis());
+        let done_at = at.map(Instant::to_rfc3339_millis);
         let done_at = done_at.and_then(|at| Some(format!("{}Z", at.get(..19)?)));
         let second = done_at.as_deref().unwrap_or_default();
         let second: String = second.chars().filter(char::is_ascii_digit).collect();
@@ -206,7 +206,7 @@ fn from_html(cell: &str) -> Activity {
     let caption = caption.map_or("", |(_, rest)| {
         rest.split("</div>").next().unwrap_or_default()
     });
-    let links: Vec<(String, String)> = content.split("<a ").skip(1).filter_map(link).collect();
+    let targets: Vec<(String, String)> = content.split("<a ").skip(1).filter_map(link).collect();
     let lines: Vec<String> = content
         .split("<br>")
         .map(|line| without_tags(line).trim().to_owned())
@@ -217,7 +217,7 @@ fn from_html(cell: &str) -> Activity {
     let below = time
         .and_then(|time| lines.get(time + 1..))
         .unwrap_or_default();
-    let url = links.first().map(|(to, _)| to.clone());
+    let url = targets.first().map(|(to, _)| to.clone());
     let details = caption
         .split_once("<b>Details:</b>")
         .map_or("", |(_, rest)| rest);

@@ -89,15 +89,14 @@ impl ImportJobs {
     ) {
         let job = {
             let mut all = service.imports.all();
-            match all.get(upload).filter(|job| job.outcome().is_none()) {
-                Some(job) => Arc::clone(job),
-                None => {
-                    let job = Arc::new(Job::new(writes));
-                    all.insert(upload.to_owned(), Arc::clone(&job));
-                    drop_oldest(&mut all);
-                    start(service, &job, work);
-                    job
-                }
+            if let Some(job) = all.get(upload).filter(|job| job.outcome().is_none()) {
+                Arc::clone(job)
+            } else {
+                let job = Arc::new(Job::new(writes));
+                all.insert(upload.to_owned(), Arc::clone(&job));
+                drop_oldest(&mut all);
+                start(service, &job, work);
+                job
             }
         };
         let mut is_over = job.is_over.subscribe();

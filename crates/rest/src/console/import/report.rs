@@ -45,8 +45,8 @@ impl ReportRow {
     }
 
     /// Files of one kind that were not looked at.
-    pub(super) fn refused(title: &str, refusal: Refusal) -> Self {
-        Self::of_report(title, &ImportReport::default(), Some(&refusal), "")
+    pub(super) fn refused(title: &str, refusal: &Refusal) -> Self {
+        Self::of_report(title, &ImportReport::default(), Some(refusal), "")
     }
 
     /// An import that was kept.

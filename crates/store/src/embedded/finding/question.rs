@@ -19,6 +19,9 @@ use super::statistics::{Statistics, most};
 use crate::search::Part;
 use crate::stop;
 
+/// Documents by number of the segment and of the field.
+type DocumentsOf = HashMap<(usize, usize), Vec<DocId>>;
+
 /// How much another form of a word counts beside the word itself.
 const FORM_FACTOR: f32 = 0.5;
 
@@ -311,11 +314,8 @@ impl<'s> Question<'s> {
         })
     }
 
-    /// The admitted documents with a word that begins so, by number of the segment and of the field, and how many there are.
-    fn beginning(
-        &self,
-        start: &str,
-    ) -> tantivy::Result<(HashMap<(usize, usize), Vec<DocId>>, u64)> {
+    /// The admitted documents with a word that begins so, and how many there are.
+    fn beginning(&self, start: &str) -> tantivy::Result<(DocumentsOf, u64)> {
         let (mut found, mut frequencies) = (HashMap::new(), Frequencies::default());
         for (number, field) in self.statistics.searched.fields.iter().enumerate() {
             for (segment, gate) in self.statistics.searched.gates.iter().enumerate() {
