@@ -50,7 +50,7 @@ const BROKEN: &str = r#"
 /streams/0/where/0/in | ["a", "a"] | names "a" a second time
 /streams/0/where/0 | {"field": "folder", "eq": "a", "in": ["b"]} | exactly one of eq, in, contains, prefix, word, or bounds
 /streams/0/where/1 | {"field": "size", "gt": "1", "gte": "1"} | one of gte and gt
-/streams/0/except/0 | {"field": "from", "contains": "doctor"} | unknown field `contains`
+/streams/0/except/0 | {"field": "from", "like": "doctor"} | unknown field `like`
 /expires_at | "never" | not an RFC 3339 time
 /source/id | "demo" | last path segment
 "#;
