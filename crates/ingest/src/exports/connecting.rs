@@ -21,8 +21,11 @@ impl Export {
         if known.is_some_and(|known| has_all(&known, &bundled)) {
             return Ok(bundled);
         }
-        if let Declared::Updated { reindexed: 1.., .. } = store.declare(&bundled)? {
-            store.settle_index()?;
+        match store.declare(&bundled) {
+            Ok(Declared::Updated { reindexed: 1.., .. }) => store.settle_index()?,
+            // One that is refused is older than what the owner, or a later release, has registered.
+            Ok(_) | Err(StoreError::Declaration(_)) => {}
+            Err(error) => return Err(error),
         }
         Ok(bundled)
     }
