@@ -163,8 +163,22 @@ fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown>
 fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     let level = |text| Level { text, entries: 2 };
     let all = &members.all;
+    let mut room = width.saturating_sub("{,…}".len());
+    // A long title is cut before it takes the place of who and when.
+    let leading_fit = |text: &usize| {
+        let leading = all.iter().take(members.leading);
+        let pieces = leading.filter_map(|(name, value)| member(name, value, level(*text), width));
+        pieces.map(|piece| piece.text.len() + 1).sum::<usize>() <= room
+    };
+    let widths = [SHORT, SHORT * 3 / 4, SHORT / 2];
+    let of_leading = widths.into_iter().find(leading_fit).unwrap_or(SHORT);
     let piece = |(place, (name, value)): (usize, &Member<'_>)| {
-        let piece = member(name, value, level(SHORT), width);
+        let text = if members.leads(place) {
+            of_leading
+        } else {
+            SHORT
+        };
+        let piece = member(name, value, level(text), width);
         let piece = piece.filter(|piece| members.leads(place) || !piece.was_cut);
         piece.or_else(|| member(name, value, level(12), width))
     };
@@ -176,7 +190,6 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
         let leads = members.leads(*place);
         (!leads, !leads && !is_text, !leads && !is_whole)
     });
-    let mut room = width.saturating_sub("{,…}".len());
     for place in order {
         match &pieces[place] {
             Some(written) if written.text.len() < room => room -= written.text.len() + 1,
