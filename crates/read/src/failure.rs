@@ -70,6 +70,12 @@ impl Failure {
                     .with_cause(error.to_string())
                     .with_hint("records, pages of them and windows can be read meanwhile; the owner of the server makes room")
             }
+            Self::Store(error) if error.is_transient() => {
+                tracing::error!(operation, error = %error, "the database did not answer");
+                ReadError::new(ErrorCode::StorageUnavailable, error.in_public())
+                    .with_cause(error.to_string())
+                    .with_hint("ask again in a moment")
+            }
             Self::Store(error @ (StoreError::NoModel | StoreError::Model(_))) => {
                 tracing::error!(operation, error = %error, "meanings cannot be compared");
                 let message = "the sentence model of this server cannot be used";

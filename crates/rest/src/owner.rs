@@ -233,6 +233,7 @@ fn store_problem(error: &StoreError) -> Problem {
         StoreError::Model(_) | StoreError::Declaration(_) | StoreError::ConnectionExists(_) => {
             ErrorCode::InvalidRequest
         }
+        error if error.is_transient() => ErrorCode::StorageUnavailable,
         _ => {
             tracing::error!(cause = %error, "the store could not do what the owner asked");
             ErrorCode::InternalError

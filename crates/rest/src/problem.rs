@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::console;
 
-/// The `Retry-After` while the index is being built, in seconds.
-const BUILDING_SECONDS: &str = "5";
+/// The `Retry-After` while the index is being built or the storage does not answer, in seconds.
+pub(crate) const RETRY_SECONDS: &str = "5";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
@@ -194,15 +194,18 @@ impl Problem {
 
 impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
-        let building = error.code == ErrorCode::IndexBuilding;
+        let passes = matches!(
+            error.code,
+            ErrorCode::IndexBuilding | ErrorCode::StorageUnavailable
+        );
         let problem = Self {
             error: Box::new(error),
             status: None,
             format: ErrorFormat::Contract,
             extra: Box::default(),
         };
-        if building {
-            return problem.with_header(header::RETRY_AFTER, BUILDING_SECONDS);
+        if passes {
+            return problem.with_header(header::RETRY_AFTER, RETRY_SECONDS);
         }
         problem
     }
@@ -252,6 +255,6 @@ mod tests {
         let problem = Problem::new(ErrorCode::IndexBuilding, "half of it is done");
         let response = problem.into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(response.headers()[header::RETRY_AFTER], BUILDING_SECONDS);
+        assert_eq!(response.headers()[header::RETRY_AFTER], RETRY_SECONDS);
     }
 }

@@ -223,9 +223,14 @@ fn store_problem(error: &StoreError) -> Problem {
                 "the data could not be stored: {}; what was acknowledged before is kept",
                 error.in_public()
             );
-            ReadError::new(ErrorCode::IngestBatchStorageError, message)
-                .with_hint("send the whole request again later; that is safe")
-                .into()
+            let refused = ReadError::new(ErrorCode::IngestBatchStorageError, message)
+                .with_hint("send the whole request again later; that is safe");
+            match Problem::from(refused) {
+                problem if error.is_transient() => {
+                    problem.with_header(header::RETRY_AFTER, problem::RETRY_SECONDS)
+                }
+                problem => problem,
+            }
         }
     }
 }
@@ -402,7 +407,17 @@ mod tests {
                 },
                 "the server's disk failed",
             ),
+            (
+                StoreError::Unavailable {
+                    place: "db.internal/pdpp".to_owned(),
+                    detail: "connection refused".to_owned(),
+                },
+                "the server's database does not answer",
+            ),
         ] {
+            let response = store_problem(&error).into_response();
+            let says_when = response.headers().contains_key(header::RETRY_AFTER);
+            assert_eq!(says_when, error.is_transient());
             let told = store_problem(&error).error;
             assert_eq!(
                 told.message,

@@ -89,6 +89,39 @@ pub enum StoreError {
     /// This user may not read the file.
     #[error("{} cannot be read: {detail}. Run the command as the user who owns it, or give this user the right to read and write it; nothing was changed.", path.display())]
     Forbidden { path: PathBuf, detail: String },
+    /// The database server cannot be reached, or has no connection to spare. Whether a change was made is not known.
+    #[error(
+        "the database {place} does not answer: {detail}. Try again in a moment; everything acknowledged so far is kept."
+    )]
+    Unavailable { place: String, detail: String },
+    /// Another transaction was in the way. Nothing was changed.
+    #[error(
+        "the database {place} is busy with another change ({detail}). Try again; nothing was changed."
+    )]
+    Contended { place: String, detail: String },
+    /// The server takes no writes.
+    #[error(
+        "the database {place} can only be read: it is a standby, or was set so. Name the primary with --database, or all servers with target_session_attrs=read-write; nothing was changed."
+    )]
+    DatabaseReadOnly { place: String },
+    /// The server, or its address, cannot be used as it was given.
+    #[error("{place} cannot be used: {detail}.")]
+    DatabaseRefused { place: String, detail: String },
+    #[error(
+        "the database {place} is not one of pdpp: {reason}. Name an empty database with --database; nothing was changed."
+    )]
+    ForeignDatabase { place: String, reason: String },
+    #[error(
+        "the database {place} needs a newer pdpp (format {found}; this one knows up to {supported}). Upgrade pdpp on this node; nothing was changed."
+    )]
+    NewerDatabase {
+        place: String,
+        found: i64,
+        supported: i64,
+    },
+    /// The database failed in a way that has no better name.
+    #[error("the database {place}: {detail}")]
+    Database { place: String, detail: String },
     #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
     UnknownConnector(ConnectorKey),
     #[error("connection '{0}' does not exist. `pdpp connections` lists the configured ones.")]
@@ -185,6 +218,11 @@ impl StoreError {
         }
     }
 
+    /// Whether the same request may succeed in a moment.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Contended { .. })
+    }
+
     /// What clients may be told of an error of writing: the cause and the figure, without names of files.
     pub fn in_public(&self) -> String {
         match self {
@@ -195,6 +233,8 @@ impl StoreError {
             ),
             Self::Full { .. } => "the server's disk is full".to_owned(),
             Self::DiskFailed { .. } => "the server's disk failed".to_owned(),
+            Self::Unavailable { .. } => "the server's database does not answer".to_owned(),
+            Self::Contended { .. } => "the server's database is busy".to_owned(),
             _ => "the server's data cannot be written".to_owned(),
         }
     }

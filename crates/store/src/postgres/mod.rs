@@ -1,0 +1,148 @@
+//! The store of several nodes: PostgreSQL holds the truth, and each node derives its index from it.
+//!
+//! Every row belongs to an owner; a store serves one of them. A change of records locks the owner's row, so one version
+//! number counts all changes of an owner in the order of their commits.
+
+mod address;
+mod failure;
+mod pool;
+mod schema;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use contract::time::Clock;
+use sha2::{Digest, Sha256};
+
+use self::address::Address;
+use self::pool::{Pool, Tx};
+use crate::{Result, StoreError};
+
+/// Keeps the sealing key apart from any other use of the secret.
+const SEALING: &[u8] = b"pdpp sealing key 1\0";
+
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// Where the database is (`postgres://…`). It may hold a password, so it is never printed.
+    pub url: String,
+    /// The authority that signed the server's certificate, in PEM form; without one, those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// Whose data this store serves: the host name under which it is published.
+    pub owner: String,
+    /// Where this node keeps its index.
+    pub data_dir: PathBuf,
+    /// The folder of blobs, shared by all nodes.
+    pub blobs: PathBuf,
+    /// The name of this node among all.
+    pub node: String,
+    pub clock: Arc<dyn Clock>,
+    /// What all nodes share and nobody else knows; keys are derived from it.
+    pub secret: [u8; 32],
+}
+
+/// One owner's data in a database that several nodes use.
+pub struct PostgresStore {
+    pool: Pool,
+    owner: i64,
+    store_id: [u8; 16],
+    options: PostgresOptions,
+}
+
+/// The owner's row, locked until the transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The version of the last change.
+    pub(crate) version: u64,
+    /// How often declarations or connections changed.
+    pub(crate) catalog: u64,
+}
+
+impl PostgresStore {
+    /// Connects, brings the tables to the newest format, and finds the owner or adds it.
+    pub fn open(options: PostgresOptions) -> Result<Self> {
+        let address = Address::parse(&options.url, options.ca.as_deref())?;
+        let pool = Pool::open(address)?;
+        schema::migrate(&pool)?;
+        let (owner, store_id) = find_or_add_owner(&pool, &options.owner)?;
+        Ok(Self {
+            pool,
+            owner,
+            store_id,
+            options,
+        })
+    }
+
+    /// The servers and the database, for people.
+    pub fn place(&self) -> &str {
+        self.pool.place()
+    }
+
+    /// What ties indexes and hashes to this owner's records.
+    pub fn store_id(&self) -> [u8; 16] {
+        self.store_id
+    }
+
+    /// The key that seals cursors: the same on every node, another for every owner.
+    pub fn sealing_key(&self) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        hasher.update(SEALING);
+        hasher.update(self.options.secret);
+        hasher.update(self.store_id);
+        hasher.finalize().into()
+    }
+
+    /// Changes something while no other node writes this owner's records, declarations or connections.
+    pub(crate) fn transact_locked<T>(
+        &self,
+        work: impl FnOnce(&Tx<'_>, Owner) -> Result<T>,
+    ) -> Result<T> {
+        self.pool.transact(|tx| {
+            let owner = self.lock_owner(tx)?;
+            work(tx, owner)
+        })
+    }
+
+    /// A statement of its own: what follows sees everything that was committed before the lock was free.
+    fn lock_owner(&self, tx: &Tx<'_>) -> Result<Owner> {
+        let row = tx.query_one(
+            "SELECT version, catalog FROM owners WHERE id = $1 FOR UPDATE",
+            &[&self.owner],
+        )?;
+        Ok(Owner {
+            version: row.get::<i64>(0)?.cast_unsigned(),
+            catalog: row.get::<i64>(1)?.cast_unsigned(),
+        })
+    }
+}
+
+fn find_or_add_owner(pool: &Pool, host: &str) -> Result<(i64, [u8; 16])> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| StoreError::Engine {
+        path: "/dev/urandom".into(),
+        detail: error.to_string(),
+    })?;
+    let find = "SELECT id, store_id FROM owners WHERE host = $1";
+    let row = pool.read(|tx| tx.query_opt(find, &[&host]))?;
+    let row = match row {
+        Some(row) => row,
+        None => pool.transact(|tx| {
+            tx.execute(
+                "WITH added AS (
+                     INSERT INTO owners (host, store_id) VALUES ($1, $2) ON CONFLICT (host) DO NOTHING RETURNING id
+                 )
+                 INSERT INTO chains (owner_id, hash, dropped_hash) SELECT id, $3, $3 FROM added",
+                &[&host, &id.as_slice(), &[0_u8; 32].as_slice()],
+            )?;
+            tx.query_one(find, &[&host])
+        })?,
+    };
+    let found: &[u8] = row.get(1)?;
+    let store_id = found.try_into().map_err(|_| StoreError::Database {
+        place: pool.place().to_owned(),
+        detail: format!("the store id of {host:?} is damaged"),
+    })?;
+    Ok((row.get(0)?, store_id))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,362 @@
+//! Connections to the database, and transactions on them, for callers that wait.
+//!
+//! The driver is asynchronous and has a small runtime of its own here. A caller polls on its own thread and parks; the
+//! runtime only moves bytes and keeps time. So a call works from any thread, also from one of another runtime, and
+//! never waits for a thread of ours to become free.
+//!
+//! A pooler in front of the database may give every transaction another session. So nothing is prepared under a name, and
+//! limits are set within each transaction.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread, available_parallelism};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{FromSql, ToSql, Type};
+
+use super::address::Address;
+use super::failure;
+use crate::{Result, StoreError};
+
+/// How long a caller waits for a free connection.
+const CONNECTION_WITHIN: Duration = Duration::from_secs(2);
+/// How long a transaction waits for a lock of another.
+const LOCK_MS: u32 = 10_000;
+/// How long one statement may take.
+const STATEMENT: Duration = Duration::from_secs(60);
+/// What the server is given more than that to report it, before the connection counts as lost.
+const GRACE: Duration = Duration::from_secs(10);
+/// A node that stops in the middle of a transaction must not keep its locks.
+const IDLE_MS: u32 = 30_000;
+
+/// A value for a statement, with the type that the statement is sent with.
+pub(crate) trait Param: ToSql + Sync {
+    fn sql_type(&self) -> Type;
+}
+
+macro_rules! params {
+    ($($rust:ty => $sql:ident),+ $(,)?) => {$(
+        impl Param for $rust {
+            fn sql_type(&self) -> Type {
+                Type::$sql
+            }
+        }
+    )+};
+}
+
+params! {
+    bool => BOOL, i64 => INT8, Option<i64> => INT8, f64 => FLOAT8,
+    &str => TEXT, String => TEXT, Option<&str> => TEXT, Option<String> => TEXT,
+    &[u8] => BYTEA, Vec<u8> => BYTEA,
+    Vec<i64> => INT8_ARRAY, &[i64] => INT8_ARRAY, Vec<Option<i64>> => INT8_ARRAY,
+    Vec<&str> => TEXT_ARRAY, Vec<String> => TEXT_ARRAY, &[&str] => TEXT_ARRAY, &[String] => TEXT_ARRAY,
+    Vec<Option<&str>> => TEXT_ARRAY, Vec<Option<String>> => TEXT_ARRAY,
+    Vec<&[u8]> => BYTEA_ARRAY, Vec<Vec<u8>> => BYTEA_ARRAY,
+}
+
+/// A row of an answer. A column of another type than was written is an error, not a panic.
+#[derive(Debug)]
+pub(crate) struct Row {
+    columns: tokio_postgres::Row,
+    place: Arc<str>,
+}
+
+impl Row {
+    pub(crate) fn get<'a, T: FromSql<'a>>(&'a self, column: usize) -> Result<T> {
+        let value = self.columns.try_get(column);
+        value.map_err(|error| self.unreadable(column, &failure::words(&error)))
+    }
+
+    /// A value that was checked when it was written.
+    pub(crate) fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        column: usize,
+    ) -> Result<T> {
+        let text: &str = self.get(column)?;
+        let parsed = text.parse();
+        parsed.map_err(|error: T::Err| self.unreadable(column, &error.to_string()))
+    }
+
+    fn unreadable(&self, column: usize, detail: &str) -> StoreError {
+        let name = self.columns.columns().get(column);
+        let name = name.map_or("?", |column| column.name());
+        StoreError::Database {
+            place: self.place.to_string(),
+            detail: format!("the column {name:?} does not hold what was written: {detail}"),
+        }
+    }
+}
+
+pub(crate) struct Pool {
+    connections: deadpool_postgres::Pool,
+    place: Arc<str>,
+    /// Taken when the pool is dropped, which may happen where a runtime must not wait for its threads.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.connections.close();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Pool {
+    pub(super) fn open(address: Address) -> Result<Self> {
+        let place: Arc<str> = address.place.into();
+        let unusable = |detail: String| StoreError::Database {
+            place: place.to_string(),
+            detail,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("pdpp-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        let manager = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = Manager::from_config(address.config, address.tls, manager);
+        let processors = available_parallelism().map_or(4, usize::from);
+        let connections = deadpool_postgres::Pool::builder(manager)
+            .max_size(2 * processors + 2)
+            .wait_timeout(Some(CONNECTION_WITHIN))
+            .create_timeout(Some(CONNECTION_WITHIN * 2))
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        Ok(Self {
+            connections,
+            place,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// The servers and the database, for people.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Reads without a transaction: each statement sees what is committed when it begins.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.begin(None)?;
+        work(&tx)
+    }
+
+    /// Reads several statements that all see the same moment.
+    pub(crate) fn snapshot<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.begin(Some("ISOLATION LEVEL REPEATABLE READ READ ONLY"))?;
+        let outcome = work(&tx);
+        tx.roll_back();
+        outcome
+    }
+
+    /// Changes something in one transaction. After [`StoreError::Unavailable`] it may have been committed; after any other
+    /// error it was not. Nothing is tried again here.
+    pub(crate) fn transact<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.begin(Some("ISOLATION LEVEL READ COMMITTED READ WRITE"))?;
+        match work(&tx) {
+            Ok(value) => tx.commit().map(|()| value),
+            Err(error) => {
+                tx.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn begin(&self, mode: Option<&str>) -> Result<Tx<'_>> {
+        let client = self.wait(self.connections.get()).map_err(|error| {
+            let unavailable = |detail: &str| StoreError::Unavailable {
+                place: self.place.to_string(),
+                detail: detail.to_owned(),
+            };
+            match error {
+                PoolError::Backend(error) => failure::connecting(&self.place, &error),
+                PoolError::Timeout(_) => unavailable("no connection was free in time"),
+                error => unavailable(&error.to_string()),
+            }
+        })?;
+        let tx = Tx {
+            pool: self,
+            client: Some(client),
+            state: Cell::new(State::Idle),
+        };
+        if let Some(mode) = mode {
+            tx.state.set(State::Open);
+            tx.batch(&format!(
+                "BEGIN {mode}; SET LOCAL lock_timeout = {LOCK_MS}; SET LOCAL statement_timeout = {}; \
+                 SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}",
+                STATEMENT.as_millis()
+            ))?;
+        }
+        Ok(tx)
+    }
+
+    /// Runs a future to its end on this thread.
+    fn wait<F: Future>(&self, future: F) -> F::Output {
+        let _context = self.runtime.as_ref().map(Runtime::enter);
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        let mut future = pin!(future);
+        loop {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No transaction is open: each statement is one.
+    Idle,
+    Open,
+    /// A statement failed, and the transaction can only be rolled back.
+    Failed,
+    /// The connection is of no use any more.
+    Lost,
+}
+
+/// One connection, while a transaction or a read has it.
+pub(crate) struct Tx<'a> {
+    pool: &'a Pool,
+    client: Option<Object>,
+    state: Cell<State>,
+}
+
+impl Tx<'_> {
+    pub(crate) fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
+        let params = typed(params);
+        let rows = self.run(|client| client.query_typed(sql, &params))?;
+        let row = |columns| Row {
+            columns,
+            place: Arc::clone(&self.pool.place),
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    /// The one row that there is; another number of them is an error.
+    pub(crate) fn query_one(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
+        self.query_opt(sql, params)?
+            .ok_or_else(|| StoreError::Database {
+                place: self.pool.place.to_string(),
+                detail: "a row that must be there is missing".to_owned(),
+            })
+    }
+
+    pub(crate) fn query_opt(&self, sql: &str, params: &[&dyn Param]) -> Result<Option<Row>> {
+        let mut rows = self.query(sql, params)?;
+        if rows.len() > 1 {
+            return Err(StoreError::Database {
+                place: self.pool.place.to_string(),
+                detail: "there are two rows where one can be".to_owned(),
+            });
+        }
+        Ok(rows.pop())
+    }
+
+    /// Returns how many rows were changed.
+    pub(crate) fn execute(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
+        let params = typed(params);
+        self.run(|client| client.execute_typed(sql, &params))
+    }
+
+    /// Several statements without values.
+    pub(super) fn batch(&self, sql: &str) -> Result<()> {
+        self.run(|client| client.batch_execute(sql))
+    }
+
+    fn run<'s, T, F>(&'s self, statement: impl FnOnce(&'s tokio_postgres::Client) -> F) -> Result<T>
+    where
+        F: Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    {
+        let lost = |detail: &str| StoreError::Unavailable {
+            place: self.pool.place.to_string(),
+            detail: detail.to_owned(),
+        };
+        let Some(client) = self
+            .client
+            .as_ref()
+            .filter(|_| self.state.get() != State::Lost)
+        else {
+            return Err(lost("the connection was lost"));
+        };
+        let statement = statement(client);
+        let limited = async { tokio::time::timeout(STATEMENT + GRACE, statement).await };
+        match self.pool.wait(limited) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                let is_lost = client.is_closed() || error.as_db_error().is_none();
+                self.state.set(match self.state.get() {
+                    _ if is_lost => State::Lost,
+                    State::Open => State::Failed,
+                    state => state,
+                });
+                Err(failure::of_statement(&self.pool.place, &error))
+            }
+            Err(_) => {
+                self.state.set(State::Lost);
+                Err(lost("it did not answer in time"))
+            }
+        }
+    }
+
+    fn commit(self) -> Result<()> {
+        if self.state.get() == State::Failed {
+            let place = self.pool.place.to_string();
+            self.roll_back();
+            return Err(StoreError::Database {
+                place,
+                detail: "a statement of the transaction failed, so it was not committed".to_owned(),
+            });
+        }
+        let committed = self.batch("COMMIT");
+        if committed.is_ok() {
+            self.state.set(State::Idle);
+        }
+        committed
+    }
+
+    /// The connection is given up where this fails: the server then rolls back itself.
+    fn roll_back(self) {
+        if self.batch("ROLLBACK").is_ok() {
+            self.state.set(State::Idle);
+        }
+    }
+}
+
+impl Drop for Tx<'_> {
+    /// A connection with an open transaction, or that was lost, is not used again.
+    fn drop(&mut self) {
+        if self.state.get() != State::Idle
+            && let Some(client) = self.client.take()
+        {
+            let _context = self.pool.runtime.as_ref().map(Runtime::enter);
+            drop(Object::take(client));
+        }
+    }
+}
+
+fn typed<'a>(params: &[&'a dyn Param]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    let typed = params.iter().map(|param| {
+        let value: &(dyn ToSql + Sync) = *param;
+        (value, param.sql_type())
+    });
+    typed.collect()
+}

@@ -1,0 +1,198 @@
+//! The connection, its errors and the schema, against a real server where `PDPP_TEST_POSTGRES` names one.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant as Moment};
+
+use contract::time::Instant;
+
+use super::*;
+
+/// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
+fn url() -> Option<String> {
+    std::env::var("PDPP_TEST_POSTGRES").ok()
+}
+
+fn options(url: &str) -> PostgresOptions {
+    static OWNERS: AtomicU32 = AtomicU32::new(0);
+    let number = OWNERS.fetch_add(1, Ordering::Relaxed);
+    PostgresOptions {
+        url: url.to_owned(),
+        ca: None,
+        owner: format!("unit-{}-{number}.example", std::process::id()),
+        data_dir: std::env::temp_dir(),
+        blobs: std::env::temp_dir(),
+        node: "a".to_owned(),
+        clock: Arc::new(Instant(0)),
+        secret: [7; 32],
+    }
+}
+
+fn open(url: &str) -> PostgresStore {
+    PostgresStore::open(options(url)).unwrap()
+}
+
+#[test]
+fn every_owner_has_an_id_and_a_key_of_its_own_on_every_node() {
+    let Some(url) = url() else { return };
+    let (options, other) = (options(&url), open(&url));
+    let [one, two] = [0, 1].map(|_| PostgresStore::open(options.clone()).unwrap());
+    assert_eq!((one.owner, one.store_id), (two.owner, two.store_id));
+    assert_eq!(one.sealing_key(), two.sealing_key());
+    assert_ne!(one.owner, other.owner);
+    assert_ne!(one.sealing_key(), other.sealing_key());
+}
+
+#[test]
+fn a_call_works_from_any_thread() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let ask = |store: &PostgresStore| {
+        let one: Result<i64> = store
+            .pool
+            .read(|tx| tx.query_one("SELECT 1::bigint", &[])?.get(0));
+        assert_eq!(one.unwrap(), 1);
+    };
+    ask(&store);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    // Also dropped within another runtime.
+    runtime.block_on(async move { ask(&store) });
+}
+
+#[test]
+fn what_fails_is_rolled_back_and_the_connection_is_used_again() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let write = "UPDATE owners SET purged_to = 5 WHERE id = $1";
+    let refused: Result<()> = store.pool.transact(|tx| {
+        tx.execute(write, &[&store.owner])?;
+        Err(StoreError::Stopped)
+    });
+    assert!(matches!(refused, Err(StoreError::Stopped)));
+    // An error that is overlooked does not look like success.
+    let refused = store.pool.transact(|tx| {
+        tx.execute(write, &[&store.owner])?;
+        let _ = tx.execute("SELECT no_such_column", &[]);
+        Ok(())
+    });
+    assert!(
+        matches!(refused, Err(StoreError::Database { .. })),
+        "{refused:?}"
+    );
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _ = store.pool.transact(|tx| -> Result<()> {
+            tx.execute(write, &[&store.owner])?;
+            std::panic::resume_unwind(Box::new(()))
+        });
+    }));
+    assert!(panicked.is_err());
+    let read = "SELECT purged_to FROM owners WHERE id = $1";
+    let kept: Result<i64> = store
+        .pool
+        .snapshot(|tx| tx.query_one(read, &[&store.owner])?.get(0));
+    assert_eq!(kept.unwrap(), 0);
+}
+
+#[test]
+fn writers_of_one_owner_take_turns_and_readers_do_not_wait() {
+    let Some(url) = url() else { return };
+    let options = options(&url);
+    let [one, two] = [0, 1].map(|_| PostgresStore::open(options.clone()).unwrap());
+    let count = |store: &PostgresStore| {
+        store.transact_locked(|tx, owner| {
+            let version = (owner.version + 1).cast_signed();
+            let sql = "UPDATE owners SET version = $2 WHERE id = $1";
+            tx.execute(sql, &[&store.owner, &version])
+        })
+    };
+    std::thread::scope(|scope| {
+        for store in [&one, &two, &one, &two] {
+            scope.spawn(move || (0..25).for_each(|_| assert_eq!(count(store).unwrap(), 1)));
+        }
+    });
+    one.transact_locked(|_, owner| {
+        assert_eq!(owner.version, 100);
+        let read = "SELECT version FROM owners WHERE id = $1";
+        let seen: i64 = two
+            .pool
+            .read(|tx| tx.query_one(read, &[&two.owner])?.get(0))?;
+        assert_eq!(seen, 100);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_told_with_its_place_and_without_the_password() {
+    // No server listens here.
+    let asked = Moment::now();
+    let closed = PostgresStore::open(options("postgres://me:secret@127.0.0.1:1/pdpp"));
+    let error = closed.err().unwrap();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert!(error.is_transient() && asked.elapsed() < Duration::from_secs(10));
+    assert!(
+        error.to_string().contains("postgres://127.0.0.1:1/pdpp"),
+        "{error}"
+    );
+    assert!(!error.to_string().contains("secret"), "{error}");
+    let Some(url) = url() else { return };
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let missing = PostgresStore::open(options(&format!("{server}/no_such_database")));
+    let error = missing.err().unwrap();
+    assert!(
+        matches!(error, StoreError::DatabaseRefused { .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_write_that_the_server_does_not_take_is_told_as_that() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let refused = store.pool.snapshot(|tx| {
+        let sql = "UPDATE owners SET version = 9 WHERE id = $1";
+        tx.execute(sql, &[&store.owner])
+    });
+    assert!(
+        matches!(refused, Err(StoreError::DatabaseReadOnly { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn no_more_connections_are_made_than_the_pool_has_and_waiting_ends() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let size = 2 * std::thread::available_parallelism().unwrap().get() + 2;
+    let held: Vec<Tx<'_>> = (0..size).map(|_| store.pool.begin(None).unwrap()).collect();
+    let refused = store.pool.read(|tx| tx.query("SELECT 1", &[]).map(drop));
+    assert!(
+        matches!(refused, Err(StoreError::Unavailable { .. })),
+        "{refused:?}"
+    );
+    drop(held);
+    store
+        .pool
+        .read(|tx| tx.query("SELECT 1", &[]).map(drop))
+        .unwrap();
+}
+
+#[test]
+fn a_column_that_does_not_hold_what_was_written_is_an_error() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let row = store
+        .pool
+        .read(|tx| tx.query_one("SELECT 'x' AS id, NULL::text", &[]));
+    let row = row.unwrap();
+    assert_eq!(row.get::<&str>(0).unwrap(), "x");
+    for error in [
+        row.parse::<i64>(0).unwrap_err(),
+        row.get::<i64>(0).unwrap_err(),
+        row.get::<&str>(1).unwrap_err(),
+        row.get::<&str>(2).unwrap_err(),
+    ] {
+        assert!(matches!(error, StoreError::Database { .. }), "{error:?}");
+    }
+}
