@@ -9,7 +9,7 @@ use contract::declaration::DeclarationErrors;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use thiserror::Error;
 
-use crate::embedded::disk_space;
+use crate::disk_space;
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -96,6 +96,9 @@ pub struct PagePosition {
 /// entry alone has.
 pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
+/// Content that is left out of a row until it is known to fit: a query reads each row as a whole.
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+
 /// How many bytes may still be added to a page.
 #[derive(Debug, Clone)]
 pub struct ByteBudget {

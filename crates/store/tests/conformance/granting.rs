@@ -16,7 +16,7 @@ use crate::fixture::{
     add_mail, approval, connection, disclosure, grant, grant_id, noon, open, token,
 };
 
-const FIRST_FORMAT: &str = include_str!("../../src/embedded/migrations/0001_initial.sql");
+const FIRST_FORMAT: &str = include_str!("../../src/sqlite/migrations/0001_initial.sql");
 
 /// The same database, seen by somebody who should not touch it.
 fn intruder(path: &Path) -> Connection {
@@ -365,7 +365,8 @@ fn in_first_format(from: &Path, to: &Path) {
             "SELECT 'INSERT INTO main.' || t.name || '(' || group_concat(c.name) || ') SELECT '
                  || group_concat(c.name) || ' FROM made.' || t.name
              FROM main.sqlite_schema AS t, pragma_table_info(t.name, 'main') AS c
-             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%' GROUP BY t.rowid",
+             WHERE t.type = 'table' AND t.name IN (SELECT name FROM made.sqlite_schema WHERE name NOT LIKE 'sqlite%')
+             GROUP BY t.rowid",
         )
         .unwrap()
         .query_map([], |row| row.get(0))

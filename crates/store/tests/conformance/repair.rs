@@ -146,7 +146,7 @@ fn an_index_of_another_analyzer_format_or_store_is_derived_anew() {
     });
     assert_repaired(|index| replace_in_meta(index, "\\\"format\\\":", "\\\"format\\\":9"));
     assert_repaired(|index| {
-        replace_in_meta(index, "\\\"format\\\":5", "\\\"format\\\":4");
+        replace_in_meta(index, "\\\"format\\\":6", "\\\"format\\\":5");
     });
     assert_repaired(|index| replace_in_meta(index, "\\\"store\\\":\\\"", "\\\"store\\\":\\\"f"));
     assert_repaired(|index| replace_in_meta(index, "\\\"version\\\":", "\\\"virsion\\\":"));

@@ -148,7 +148,7 @@ fn an_index_of_an_earlier_format_is_made_anew_in_the_background() {
     assert!(!metas.is_empty());
     for meta in metas {
         let text = fs::read_to_string(&meta).unwrap();
-        let earlier = text.replace("\\\"format\\\":5", "\\\"format\\\":4");
+        let earlier = text.replace("\\\"format\\\":6", "\\\"format\\\":5");
         assert_ne!(earlier, text);
         fs::write(meta, earlier).unwrap();
     }

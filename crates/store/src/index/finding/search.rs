@@ -1,0 +1,324 @@
+//! A question in all segments: which of its matches are looked at, and what they score.
+//!
+//! Other forms of a word count half, so where many documents have the words themselves, forms cannot bring a document among the
+//! best. That is tried first, and then no list of a form is read.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+
+use tantivy::{DocAddress, DocId};
+
+use super::Gate;
+use super::best::Ranked;
+use super::lists::SegmentLookups;
+use super::question::Question;
+use super::ranges::{Bounds, MARGIN, Scale};
+use super::rank::Ranking;
+use super::reading::{Reading, choose_first};
+use super::selection::{Coverages, Selection};
+use super::window::{
+    Match, Matches, Negligible, WindowScores, for_each_match, for_each_with_all, matches_of,
+};
+use crate::search::EVERY_WORD;
+use crate::stop;
+
+/// Documents that cover less than this share of what the best one covers are no answer.
+pub(super) const LEAST_COVERAGE: f32 = 0.3;
+
+/// A question with what it looks up in each segment.
+pub(in crate::index) struct Search<'q> {
+    pub(super) question: &'q Question<'q>,
+    /// With all other forms of its words. Where they cannot matter, they are not looked up.
+    whole: OnceCell<Vec<SegmentLookups<'q>>>,
+}
+
+impl<'q> Search<'q> {
+    pub(in crate::index) fn new(question: &'q Question<'q>) -> Self {
+        Self {
+            question,
+            whole: OnceCell::new(),
+        }
+    }
+
+    /// What is looked up in each segment, with other forms of these clauses, one bit each.
+    fn look_up(&self, with_forms: u64) -> tantivy::Result<Vec<SegmentLookups<'q>>> {
+        let mut segments = Vec::new();
+        if self.question.can_match() {
+            for (number, gate) in self.question.statistics.searched.gates.iter().enumerate() {
+                if stop::asked() {
+                    break;
+                }
+                let lookups = SegmentLookups::new(self.question, number, gate, with_forms)?;
+                segments.push(lookups);
+            }
+        }
+        Ok(segments)
+    }
+
+    fn whole(&self) -> tantivy::Result<&[SegmentLookups<'q>]> {
+        if let Some(known) = self.whole.get() {
+            return Ok(known);
+        }
+        let looked_up = self.look_up(u64::MAX)?;
+        Ok(self.whole.get_or_init(|| looked_up))
+    }
+
+    /// Looks at the matches that can matter: those that rank best, and all where they are counted.
+    pub(super) fn pass(&self, selection: &mut Selection) -> tantivy::Result<()> {
+        if selection.count || !self.question.has_forms() {
+            self.pass_over(self.whole()?, selection)?;
+            return Ok(());
+        }
+        let mut first = selection.clone();
+        let exact = self.look_up(0)?;
+        let ceilings = self.pass_over(&exact, &mut first)?;
+        let matter = match first.threshold() {
+            Some(threshold) => self.question.forms_that_matter(&ceilings, threshold),
+            None => u64::MAX,
+        };
+        if matter == 0 {
+            *selection = first;
+            return Ok(());
+        }
+        drop(exact);
+        // After a cursor, forms may bring a document onto an earlier page, and the page is less good than it seemed.
+        if matter == u64::MAX || selection.is_continued() {
+            self.pass_over(self.whole()?, selection)?;
+        } else {
+            self.pass_over(&self.look_up(matter)?, selection)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the most that a document scores by each clause.
+    fn pass_over(
+        &self,
+        segments: &[SegmentLookups<'q>],
+        selection: &mut Selection,
+    ) -> tantivy::Result<Vec<f32>> {
+        let scale = Scale::new(self.question);
+        let mut coverages = Coverages::new(self.question);
+        let mut scores = WindowScores::new();
+        let mut ceilings = vec![0.0_f32; self.question.wanted.len()];
+        let mut reading = Vec::with_capacity(segments.len());
+        for lookups in segments {
+            if let Some(documents) = lookups.documents() {
+                for (ceiling, clause) in ceilings.iter_mut().zip(&lookups.wanted) {
+                    *ceiling = ceiling.max(clause.short.most);
+                }
+                matches_of(lookups, &documents, &mut |found| {
+                    self.look_at(lookups.gate, found, &mut coverages, selection);
+                })?;
+                continue;
+            }
+            let bounds = Bounds::new(lookups, self.question, scale)?;
+            for (ceiling, here) in ceilings.iter_mut().zip(&bounds.ceilings) {
+                *ceiling = ceiling.max(*here);
+            }
+            reading.push((lookups, Reading::new(bounds, scale)));
+        }
+        // The most promising ranges first: what they hold decides how little of the others must be read.
+        choose_first(reading.iter_mut().map(|(_, reading)| reading));
+        for _ in ["the first", "the others"] {
+            for (lookups, reading) in &mut reading {
+                let mut selecting = Selecting {
+                    search: self,
+                    gate: lookups.gate,
+                    coverages: &mut coverages,
+                    selection,
+                    reading,
+                };
+                for_each_match(lookups, &mut scores, &mut selecting)?;
+                reading.go_on();
+            }
+        }
+        Ok(ceilings)
+    }
+
+    /// How many admitted documents hold every clause; no more than [`EVERY_WORD`] are counted.
+    pub(super) fn with_every_word(&self) -> tantivy::Result<u64> {
+        let searched = self.question.statistics.searched;
+        let name = self.question.fingerprint();
+        let name = name.map(|name| (searched.key, name));
+        let kept = &searched.view.families;
+        if let Some(known) = name.and_then(|name| kept.with_every_word(name)) {
+            return Ok(known);
+        }
+        // Where enough hold the words themselves, forms make no difference.
+        let mut count = 0;
+        if self.question.has_forms() {
+            count = with_every_word(&self.look_up(0)?)?;
+        }
+        if count < EVERY_WORD {
+            count = with_every_word(self.whole()?)?;
+        }
+        if let (Some(name), false) = (name, stop::asked()) {
+            kept.keep_with_every_word(name, count);
+        }
+        Ok(count)
+    }
+
+    fn look_at(
+        &self,
+        gate: &Gate<'_>,
+        found: Match,
+        coverages: &mut Coverages<'_>,
+        selection: &mut Selection,
+    ) {
+        if !self.has_required(found.clauses) {
+            return;
+        }
+        let coverage = coverages.of(found.clauses);
+        let score = score(found.sum, coverage);
+        // Whether a document is admitted costs most, so it is asked last.
+        if coverage < selection.floor {
+            return;
+        }
+        if selection.count {
+            let Some(within) = gate.scope_of(found.document) else {
+                return;
+            };
+            let counted = selection.by_clauses.entry((within, found.clauses));
+            *counted.or_default() += 1;
+        } else if !selection.wants(score) || !gate.admits(found.document) {
+            return;
+        }
+        let row = gate.segment.columns.rows.first(found.document);
+        let Some(row) = row.filter(|_| selection.wants(score)) else {
+            return;
+        };
+        selection.offer(Ranked {
+            score,
+            row,
+            address: DocAddress::new(gate.segment.ordinal, found.document),
+            coverage,
+        });
+    }
+
+    fn has_required(&self, clauses: u64) -> bool {
+        clauses & self.question.required == self.question.required
+    }
+
+    /// What some admitted documents score by themselves.
+    pub(super) fn scores_of(
+        &self,
+        floor: f32,
+        documents: &mut [DocAddress],
+    ) -> tantivy::Result<HashMap<DocAddress, f32>> {
+        documents.sort_unstable();
+        let mut coverages = Coverages::new(self.question);
+        let mut scores = HashMap::new();
+        for lookups in self.whole()? {
+            let ordinal = lookups.gate.segment.ordinal;
+            let here = documents.iter().filter(|one| one.segment_ord == ordinal);
+            let here: Vec<DocId> = here.map(|one| one.doc_id).collect();
+            if here.is_empty() {
+                continue;
+            }
+            matches_of(lookups, &here, &mut |found| {
+                let coverage = coverages.of(found.clauses);
+                if self.has_required(found.clauses) && coverage >= floor {
+                    let address = DocAddress::new(ordinal, found.document);
+                    scores.insert(address, score(found.sum, coverage));
+                }
+            })?;
+        }
+        Ok(scores)
+    }
+
+    /// Hands over all documents that match, in no particular order, and returns how many there are.
+    pub(in crate::index) fn for_each(
+        &self,
+        each: &mut dyn FnMut(&Gate<'_>, DocId),
+    ) -> tantivy::Result<Ranking> {
+        let mut selection = Selection::new(None, 0, true);
+        self.pass(&mut selection)?;
+        let floor = selection.best_coverage() * LEAST_COVERAGE;
+        let mut coverages = Coverages::new(self.question);
+        let (mut by_scope, mut scores) = (BTreeMap::new(), WindowScores::new());
+        for lookups in self.whole()? {
+            let mut taking = Taking(|found: Match| {
+                if self.has_required(found.clauses)
+                    && coverages.of(found.clauses) >= floor
+                    && let Some(scope) = lookups.gate.scope_of(found.document)
+                {
+                    *by_scope.entry(scope).or_default() += 1;
+                    each(lookups.gate, found.document);
+                }
+            });
+            for_each_match(lookups, &mut scores, &mut taking)?;
+        }
+        Ok(Ranking {
+            found: Vec::new(),
+            by_scope: Some(by_scope),
+            with_every_word: self.with_every_word()?,
+        })
+    }
+}
+
+/// How many admitted documents hold every clause that is looked up; no more than [`EVERY_WORD`] are counted.
+fn with_every_word(segments: &[SegmentLookups<'_>]) -> tantivy::Result<u64> {
+    let (mut count, mut scores) = (0, WindowScores::new());
+    for lookups in segments {
+        for_each_with_all(lookups, &mut scores, &mut |document| {
+            count += u64::from(lookups.gate.admits(document));
+            count < EVERY_WORD
+        })?;
+        if count >= EVERY_WORD {
+            break;
+        }
+    }
+    Ok(count)
+}
+
+/// The score of a document: what its clauses score together, times how much of the question they cover.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "scores are compared as floats of single precision"
+)]
+fn score(sum: f64, coverage: f32) -> f32 {
+    sum as f32 * coverage
+}
+
+/// Takes every match.
+struct Taking<F>(F);
+
+impl<F: FnMut(Match)> Matches for Taking<F> {
+    fn take(&mut self, found: Match) {
+        (self.0)(found);
+    }
+}
+
+/// Selects among the matches of one segment.
+struct Selecting<'s, 'q> {
+    search: &'s Search<'q>,
+    gate: &'s Gate<'q>,
+    coverages: &'s mut Coverages<'q>,
+    selection: &'s mut Selection,
+    reading: &'s mut Reading,
+}
+
+impl Matches for Selecting<'_, '_> {
+    fn ranges(&mut self, window: usize) -> u64 {
+        let threshold = self.selection.threshold().unwrap_or(0.0);
+        self.reading.ranges(window, threshold)
+    }
+
+    fn negligible(&mut self) -> Negligible {
+        let Some(threshold) = self.selection.threshold() else {
+            return Negligible::default();
+        };
+        self.reading.negligible(self.search.question, threshold)
+    }
+
+    fn can_matter(&mut self, sum: f64, clauses: u64) -> bool {
+        let most = score(sum, self.coverages.of(clauses)) * MARGIN;
+        let threshold = self.selection.threshold();
+        threshold.is_none_or(|threshold| most >= threshold)
+    }
+
+    fn take(&mut self, found: Match) {
+        let (search, gate) = (self.search, self.gate);
+        search.look_at(gate, found, self.coverages, self.selection);
+    }
+}

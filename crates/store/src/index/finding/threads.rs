@@ -1,0 +1,356 @@
+//! Conversations: what is said next to a good answer often is the answer, with none of the words of the question. So the best
+//! documents lend a part of their score to their neighbours in the same conversation.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::{DocAddress, DocId};
+
+use super::rank::{Found, NEIGHBOURS};
+use super::search::Search;
+use super::{Gate, Searched};
+use crate::index::engine::Segment;
+use crate::stop;
+
+/// What a document lends, of its own score.
+const SHARE: f32 = 0.3;
+/// After how many hidden documents in a row cancellation is checked.
+const LOOK_EVERY: usize = 1024;
+
+/// The columns that say which conversation a record belongs to, and where it stands in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::index) struct ThreadColumns {
+    /// The conversation: a column of strings, or of their hashes.
+    pub(in crate::index) thread: String,
+    pub(in crate::index) is_text: bool,
+    /// The order within it.
+    pub(in crate::index) order: String,
+    pub(in crate::index) is_number: bool,
+}
+
+/// The documents of a segment in the order of their conversations, made when first needed.
+#[derive(Default)]
+pub(in crate::index) struct SegmentThreads(Mutex<ByThread>);
+
+/// By stream and columns.
+type ByThread = HashMap<(u64, ThreadColumns), Arc<[DocId]>>;
+
+/// Whether documents lend. Where the question says what must occur, or must not, a neighbour cannot stand for it.
+pub(super) fn lends(search: &Search<'_>) -> bool {
+    let question = search.question;
+    let mut gates = question.statistics.searched.gates.iter();
+    question.required == 0
+        && question.excluded.is_empty()
+        && gates.next().is_some_and(|gate| gate.scopes.has_threads())
+}
+
+/// The conversation of a document.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum ThreadName {
+    Text(Vec<u8>),
+    Hash(i64),
+}
+
+/// A document in its conversation.
+#[derive(Clone)]
+struct Position {
+    scope: usize,
+    thread: ThreadName,
+    order: i64,
+    row: u64,
+}
+
+/// The lenders and their neighbours, with what they score in the end.
+pub(super) fn lend(
+    search: &Search<'_>,
+    lenders: &[Found],
+    floor: f32,
+) -> tantivy::Result<Vec<Found>> {
+    let mut threads = Threads {
+        gates: &search.question.statistics.searched.gates,
+        opened: HashMap::new(),
+    };
+    let mut lent: HashMap<DocAddress, (f32, u64, u64)> = HashMap::new();
+    for lender in lenders {
+        if stop::asked() {
+            break;
+        }
+        let Some(position) = threads.position(lender.address)? else {
+            continue;
+        };
+        for (row, address) in threads.sides(&position)?.into_iter().flatten() {
+            let share = lender.score * SHARE;
+            // Lenders come best first, so the first one lends most.
+            lent.entry(address).or_insert((share, row, lender.row));
+        }
+    }
+    let mut addresses: Vec<DocAddress> = lent.keys().copied().collect();
+    let own = search.scores_of(floor, &mut addresses)?;
+    let mut found: Vec<Found> = Vec::with_capacity(lent.len());
+    for (address, (share, row, lender)) in lent {
+        let own = own.get(&address).copied();
+        let lender = own.is_none().then_some(lender);
+        found.push(Found::lent(
+            own.unwrap_or(0.0) + share,
+            row,
+            address,
+            lender,
+        ));
+    }
+    Ok(found)
+}
+
+/// The rows of the admitted documents right before and right after one in its conversation.
+pub(in crate::index) fn neighbours(
+    searched: &Searched<'_>,
+    address: DocAddress,
+) -> tantivy::Result<[Option<u64>; 2]> {
+    let mut threads = Threads {
+        gates: &searched.gates,
+        opened: HashMap::new(),
+    };
+    let Some(position) = threads.position(address)? else {
+        return Ok([None, None]);
+    };
+    let sides = threads.sides(&position)?;
+    Ok(sides.map(|side| side.first().map(|one| one.0)))
+}
+
+/// The conversation columns of a segment.
+struct Columns {
+    thread: ThreadColumn,
+    order: OrderColumn,
+}
+
+enum ThreadColumn {
+    Text(StrColumn),
+    Hash(Column<i64>),
+}
+
+enum OrderColumn {
+    Integer(Column<i64>),
+    Number(Column<f64>),
+}
+
+impl Columns {
+    fn open(segment: Segment<'_>, names: &ThreadColumns) -> tantivy::Result<Option<Self>> {
+        let columns = segment.reader.fast_fields();
+        let thread = if names.is_text {
+            columns.str(&names.thread)?.map(ThreadColumn::Text)
+        } else {
+            columns.column_opt(&names.thread)?.map(ThreadColumn::Hash)
+        };
+        let order = if names.is_number {
+            columns.column_opt(&names.order)?.map(OrderColumn::Number)
+        } else {
+            columns.column_opt(&names.order)?.map(OrderColumn::Integer)
+        };
+        Ok(match (thread, order) {
+            (Some(thread), Some(order)) => Some(Self { thread, order }),
+            _ => None,
+        })
+    }
+
+    /// The conversation of a document, as a number of this segment.
+    fn local(&self, document: DocId) -> Option<i64> {
+        match &self.thread {
+            ThreadColumn::Text(column) => column.ords().first(document).map(u64::cast_signed),
+            ThreadColumn::Hash(column) => column.first(document),
+        }
+    }
+
+    /// The number that a conversation has in this segment.
+    fn local_of(&self, name: &ThreadName) -> tantivy::Result<Option<i64>> {
+        Ok(match (&self.thread, name) {
+            (ThreadColumn::Text(column), ThreadName::Text(text)) => {
+                column.dictionary().term_ord(text)?.map(u64::cast_signed)
+            }
+            (ThreadColumn::Hash(_), ThreadName::Hash(hash)) => Some(*hash),
+            _ => None,
+        })
+    }
+
+    fn order(&self, document: DocId) -> Option<i64> {
+        match &self.order {
+            OrderColumn::Integer(column) => column.first(document),
+            OrderColumn::Number(column) => column.first(document).map(|number| {
+                // Orders like the number: negative ones have all their other bits turned.
+                let bits = number.to_bits().cast_signed();
+                bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+            }),
+        }
+    }
+}
+
+/// The conversations of one stream in one segment.
+struct SegmentThread {
+    columns: Columns,
+    documents: Arc<[DocId]>,
+}
+
+/// The conversations of everything that is searched, opened as needed.
+struct Threads<'s> {
+    gates: &'s [Gate<'s>],
+    /// By segment and scope.
+    opened: HashMap<(usize, usize), Option<SegmentThread>>,
+}
+
+impl<'s> Threads<'s> {
+    fn open(
+        &mut self,
+        segment: usize,
+        scope: usize,
+    ) -> tantivy::Result<Option<(&'s Gate<'s>, &SegmentThread)>> {
+        let Some(gate) = self.gates.get(segment) else {
+            return Ok(None);
+        };
+        let opened = match self.opened.entry((segment, scope)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let opened = match gate.scopes.threads(scope) {
+                    None => None,
+                    Some(names) => Columns::open(gate.segment, names)?.map(|columns| {
+                        let stream = gate.scopes.stream(scope);
+                        let documents = sorted(gate.segment, stream, names, &columns);
+                        SegmentThread { columns, documents }
+                    }),
+                };
+                place.insert(opened)
+            }
+        };
+        Ok(opened.as_ref().map(|opened| (gate, opened)))
+    }
+
+    /// Where a document stands, if it belongs to a conversation.
+    fn position(&mut self, address: DocAddress) -> tantivy::Result<Option<Position>> {
+        let (segment, document) = (address.segment_ord as usize, address.doc_id);
+        let scope = self
+            .gates
+            .get(segment)
+            .and_then(|gate| gate.scope_of(document));
+        let Some(scope) = scope else {
+            return Ok(None);
+        };
+        let Some((gate, opened)) = self.open(segment, scope)? else {
+            return Ok(None);
+        };
+        let columns = &opened.columns;
+        let (Some(local), Some(order)) = (columns.local(document), columns.order(document)) else {
+            return Ok(None);
+        };
+        let thread = match &columns.thread {
+            ThreadColumn::Hash(_) => ThreadName::Hash(local),
+            ThreadColumn::Text(column) => {
+                let mut text = Vec::new();
+                let dictionary = column.dictionary();
+                dictionary.ord_to_term(local.cast_unsigned(), &mut text)?;
+                ThreadName::Text(text)
+            }
+        };
+        let row = gate.segment.columns.rows.first(document);
+        Ok(Some(Position {
+            scope,
+            thread,
+            order,
+            row: row.unwrap_or(u64::MAX),
+        }))
+    }
+
+    /// The admitted documents next to one in its conversation, on both sides, with their rows; the nearest first.
+    fn sides(&mut self, position: &Position) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for segment in 0..self.gates.len() {
+            let Some((gate, opened)) = self.open(segment, position.scope)? else {
+                continue;
+            };
+            let Some(local) = opened.columns.local_of(&position.thread)? else {
+                continue;
+            };
+            let here = (Some(local), position.order, position.row);
+            let documents = &opened.documents;
+            let at = documents.partition_point(|document| opened.place(gate, *document) < here);
+            let (earlier, later) = documents.split_at(at);
+            before.extend(opened.nearest(gate, position, local, &mut earlier.iter().rev()));
+            after.extend(opened.nearest(gate, position, local, &mut later.iter()));
+        }
+        before.sort_unstable_by(|one, other| other.cmp(one));
+        after.sort_unstable();
+        before.truncate(NEIGHBOURS / 2);
+        after.truncate(NEIGHBOURS / 2);
+        let named = |side: Vec<(i64, u64, DocAddress)>| {
+            let side = side.into_iter();
+            side.map(|(_, row, address)| (row, address)).collect()
+        };
+        Ok([named(before), named(after)])
+    }
+}
+
+impl SegmentThread {
+    /// Conversation, order and row of a document.
+    fn place(&self, gate: &Gate<'_>, document: DocId) -> (Option<i64>, i64, u64) {
+        let order = self.columns.order(document).unwrap_or(i64::MAX);
+        let row = gate.segment.columns.rows.first(document);
+        (self.columns.local(document), order, row.unwrap_or(u64::MAX))
+    }
+
+    /// The first admitted documents on one side of a position.
+    fn nearest(
+        &self,
+        gate: &Gate<'_>,
+        position: &Position,
+        local: i64,
+        side: &mut dyn Iterator<Item = &DocId>,
+    ) -> Vec<(i64, u64, DocAddress)> {
+        let mut found = Vec::new();
+        let same = side.take_while(|document| self.columns.local(**document) == Some(local));
+        for (seen, document) in same.enumerate() {
+            let is_stopped = seen % LOOK_EVERY == LOOK_EVERY - 1 && stop::asked();
+            if is_stopped || found.len() >= NEIGHBOURS / 2 {
+                break;
+            }
+            let (_, order, row) = self.place(gate, *document);
+            if row != position.row && gate.scope_of(*document) == Some(position.scope) {
+                found.push((order, row, DocAddress::new(gate.segment.ordinal, *document)));
+            }
+        }
+        found
+    }
+}
+
+/// The documents of a stream in a segment, by conversation, order and row.
+fn sorted(
+    segment: Segment<'_>,
+    stream: u64,
+    names: &ThreadColumns,
+    columns: &Columns,
+) -> Arc<[DocId]> {
+    let kept = &segment.columns.threads.0;
+    let key = (stream, names.clone());
+    let known = kept
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&key)
+        .cloned();
+    if let Some(known) = known {
+        return known;
+    }
+    let rows = &segment.columns.rows;
+    let streams = &segment.columns.streams;
+    let mut all: Vec<(i64, i64, u64, DocId)> = Vec::new();
+    for document in 0..segment.reader.max_doc() {
+        if streams.first(document) != Some(stream) {
+            continue;
+        }
+        if let (Some(thread), Some(order)) = (columns.local(document), columns.order(document)) {
+            let row = rows.first(document).unwrap_or(u64::MAX);
+            all.push((thread, order, row, document));
+        }
+    }
+    all.sort_unstable();
+    let documents: Arc<[DocId]> = all.into_iter().map(|one| one.3).collect();
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.insert(key, Arc::clone(&documents));
+    documents
+}
