@@ -5,6 +5,7 @@
 
 mod connecting;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::importers::{
 use crate::input::Input;
 use crate::lines::BYTE_ORDER_MARK;
 use crate::readable_key;
+use crate::shape::Shape;
 
 /// A kind of export that is known.
 #[derive(Clone, Copy)]
@@ -35,15 +37,22 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     /// What it is, for people.
     pub(crate) title: &'static str,
-    pub(crate) connector_key: &'static str,
-    /// The declaration of its connector, JSON.
-    pub(crate) declaration: fn() -> &'static str,
+    pub(crate) declaration: Declared,
     /// How people get it.
     pub(crate) origin: &'static str,
     /// What of it becomes records.
     pub(crate) contents: &'static str,
     pub(crate) recognise: fn(&Candidate<'_>) -> Verdict,
     pub(crate) importer: MakeImporter,
+}
+
+/// The declaration of a connector that comes along.
+pub(crate) enum Declared {
+    Shape(Shape),
+    Json {
+        connector_key: &'static str,
+        text: &'static str,
+    },
 }
 
 pub(crate) type MakeImporter =
@@ -282,12 +291,18 @@ impl Export {
     }
 
     pub fn connector_key(self) -> &'static str {
-        self.0.connector_key
+        match &self.0.declaration {
+            Declared::Shape(shape) => shape.key,
+            Declared::Json { connector_key, .. } => connector_key,
+        }
     }
 
     /// The declaration of its connector, JSON.
-    pub fn declaration(self) -> &'static str {
-        (self.0.declaration)()
+    pub fn declaration(self) -> Cow<'static, str> {
+        match &self.0.declaration {
+            Declared::Shape(shape) => shape.declaration().into(),
+            Declared::Json { text, .. } => Cow::Borrowed(text),
+        }
     }
 
     /// How people get it.

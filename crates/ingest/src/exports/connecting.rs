@@ -10,7 +10,7 @@ use super::Export;
 impl Export {
     /// The declaration of its connector that comes with the program.
     pub fn bundled(self) -> Result<Declaration, DeclarationErrors> {
-        Declaration::parse(self.declaration())
+        Declaration::parse(&self.declaration())
     }
 
     /// Registers its connector, or brings up to date what an earlier release registered. What the owner, or a later release, has

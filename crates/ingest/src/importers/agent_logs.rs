@@ -1,60 +1,41 @@
 //! Session logs of coding agents: Claude Code and Codex. A file is a session, a line of it an event; what was said and which
 //! tools were called become messages.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::json_members::{first_words, list, moment, some_list, some_text, text};
-use super::pieces::{Converter, Cut, Made, PieceImporter, parse_json};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, parse_json};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::input::Input;
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static CLAUDE_CODE_DECLARATION: LazyLock<String> =
-    LazyLock::new(|| shape("claude-code", "Claude Code").declaration());
-static CODEX_DECLARATION: LazyLock<String> =
-    LazyLock::new(|| shape("codex", "Codex").declaration());
-
 pub(crate) const CLAUDE_CODE: Known = Known {
     name: "claude-code",
     title: "session logs of Claude Code (jsonl)",
-    connector_key: "claude-code",
-    declaration: || &CLAUDE_CODE_DECLARATION,
+    declaration: Declared::Shape(shape("claude-code", "Claude Code")),
     origin: "Nothing to export: name the folder ~/.claude/projects",
     contents: "sessions, and what was said and which tools were called in them",
     recognise: recognise_claude_code,
     importer: |input, acceptor, _| {
         let session = Session::new(&input);
         let converter = ClaudeCode(session);
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Lines,
-            acceptor,
-            converter,
-        ))
+        Cut::Lines.importer(input.into_reader(), acceptor, converter)
     },
 };
 
 pub(crate) const CODEX: Known = Known {
     name: "codex",
     title: "session logs of Codex (jsonl)",
-    connector_key: "codex",
-    declaration: || &CODEX_DECLARATION,
+    declaration: Declared::Shape(shape("codex", "Codex")),
     origin: "Nothing to export: name the folder ~/.codex/sessions",
     contents: "sessions, and what was said and which tools were called in them",
     recognise: recognise_codex,
     importer: |input, acceptor, _| {
         let session = Session::new(&input);
         let converter = Codex(session);
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Lines,
-            acceptor,
-            converter,
-        ))
+        Cut::Lines.importer(input.into_reader(), acceptor, converter)
     },
 };
 

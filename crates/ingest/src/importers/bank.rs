@@ -8,21 +8,16 @@ mod paypal;
 mod qif;
 mod records;
 
-use std::sync::LazyLock;
-
 use self::records::Statements;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, read_text};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, malformed, read_text};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 pub(crate) const EXPORT: Known = Known {
     name: "bank",
     title: "bank statements (OFX, QFX, QIF, camt.053, MT940, PayPal)",
-    connector_key: "bank",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "The website of the bank, where transactions or statements are downloaded, as OFX, QFX, QIF, CAMT or MT940. PayPal: Activity > Download > CSV",
     contents: "accounts with their last balance, and transactions",
     recognise: verdict,
@@ -31,12 +26,7 @@ pub(crate) const EXPORT: Known = Known {
             stem: input.stem().to_owned(),
             note: None,
         };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            converter,
-        ))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 

@@ -6,24 +6,19 @@ mod database;
 mod property_list;
 mod visits;
 
-use std::io::BufRead as _;
-use std::sync::LazyLock;
-
 use self::bookmarks::Bookmarks;
 use self::database::{DatabaseImporter, LogKeeper};
 use self::visits::Takeout;
 use super::outline::first_members;
-use super::pieces::{Cut, PieceImporter};
-use crate::exports::{Candidate, Known, MakeImporter, Verdict};
+use super::pieces::Cut;
+use crate::exports::{Candidate, Declared, Known, MakeImporter, Verdict};
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
+use std::io::BufRead as _;
 
 pub(crate) const EXPORT: Known = Known {
     name: "browser",
     title: "a browser's history and bookmarks",
-    connector_key: "browser",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
     contents: "visits and bookmarks; no cookies, no passwords, nothing typed into forms",
     recognise,
@@ -164,12 +159,7 @@ const IMPORTER: MakeImporter = |input, acceptor, companions| {
     }
     let (members, _) = first_members(&head, "");
     if members.iter().any(|member| member == "Browser History") {
-        return Box::new(PieceImporter::new(
-            reader,
-            Cut::Members(&["Browser History"]),
-            acceptor,
-            Takeout,
-        ));
+        return Cut::Members(&["Browser History"]).importer(reader, acceptor, Takeout);
     }
-    Box::new(PieceImporter::new(reader, Cut::Whole, acceptor, Bookmarks))
+    Cut::Whole.importer(reader, acceptor, Bookmarks)
 };

@@ -15,7 +15,7 @@ use std::io::BufRead;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::Known;
+use crate::exports::{Declared, Known};
 use crate::importer::{ExistingRecords, Importer, Item, Stopped};
 use crate::importers::content_lines::{
     self, Component, Components, Escapes, Found, Layout, Property,
@@ -36,8 +36,10 @@ const LAYOUT: Layout = Layout {
 pub(crate) const EXPORT: Known = Known {
     name: "calendar",
     title: "calendars (ics)",
-    connector_key: "calendar-file",
-    declaration: || include_str!("../../declarations/calendar-file.json"),
+    declaration: Declared::Json {
+        connector_key: "calendar-file",
+        text: include_str!("../../declarations/calendar-file.json"),
+    },
     origin: "Google Calendar: Settings > Import & export > Export. Apple Calendar: File > Export. Outlook: Save Calendar. Thunderbird: Export Calendar",
     contents: "events with their occurrences, and tasks",
     recognise: |file| recognise(file.head).into(),

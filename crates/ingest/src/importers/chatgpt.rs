@@ -1,33 +1,25 @@
 //! Exports of `ChatGPT` (`conversations.json`): a tree of messages per conversation. The branch that the app shows is told apart
 //! from those that were left by editing a question or asking again; both are kept.
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 use super::json_members::{each_text, list, some_list, some_text, text, unix_seconds};
 use super::outline::Outline;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "chatgpt",
     title: "a ChatGPT export (conversations.json)",
-    connector_key: "chatgpt",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "ChatGPT: Settings > Data controls > Export data; the link to the archive comes by mail",
     contents: "conversations and messages of all branches; files are named, not kept",
     recognise,
-    importer: |input, acceptor, _| {
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Elements, acceptor, Chats))
-    },
+    importer: |input, acceptor, _| Cut::Elements.importer(input.into_reader(), acceptor, Chats),
 };
 
 const SHAPE: Shape = Shape {

@@ -1,38 +1,28 @@
 //! Exports of Claude (`conversations.json`, `projects.json`, `users.json`): conversations with their messages, and the documents of
 //! projects. `users.json` tells what the owner is called.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
 
 use super::json_members::{each_text, first_words, list, moment, some_list, some_text, text};
 use super::outline::Outline;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
-use crate::exports::{Candidate, Companions, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "claude",
     title: "a Claude export (conversations.json)",
-    connector_key: "claude",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Claude: Settings > Privacy > Export data; the link to the archive comes by mail",
     contents: "conversations, messages of all branches, and documents of projects; files are named, not kept",
     recognise,
     importer: |input, acceptor, companions| {
         let reader = input.into_reader();
         let converter = Conversations { companions };
-        Box::new(PieceImporter::new(
-            reader,
-            Cut::Elements,
-            acceptor,
-            converter,
-        ))
+        Cut::Elements.importer(reader, acceptor, converter)
     },
 };
 

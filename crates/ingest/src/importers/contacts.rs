@@ -7,7 +7,7 @@ use std::io::BufRead;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::Known;
+use crate::exports::{Declared, Known};
 use crate::importer::{Importer, Item};
 use crate::importers::content_lines::{self, Component, Components, Found, Layout};
 use crate::lines::MAX_LINE_BYTES;
@@ -23,8 +23,10 @@ const LAYOUT: Layout = Layout {
 pub(crate) const EXPORT: Known = Known {
     name: "contacts",
     title: "contacts (vcf)",
-    connector_key: "contacts-file",
-    declaration: || include_str!("../../declarations/contacts-file.json"),
+    declaration: Declared::Json {
+        connector_key: "contacts-file",
+        text: include_str!("../../declarations/contacts-file.json"),
+    },
     origin: "Google Contacts: Export > vCard. Apple Contacts: File > Export > Export vCard. Any phone: share or export contacts",
     contents: "contacts, without their pictures",
     recognise: |file| recognise(file.head).into(),

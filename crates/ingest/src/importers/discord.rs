@@ -1,28 +1,24 @@
 //! What Discord hands out: a folder for each channel with the owner's messages in it, and lists that name the channels and the owner.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 
 use super::json_members::{list, text};
 use super::named_rows::{each_row, has_columns};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
 use super::social::{self, Message, Person};
-use crate::exports::{Candidate, Companions, Known, Verdict};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::input::Input;
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 use crate::table;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 const SHAPE: Shape = social::shape("discord", "Discord");
 
 pub(crate) const EXPORT: Known = Known {
     name: "discord",
     title: "a Discord data package (zip)",
-    connector_key: "discord",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Discord: User settings > Data & privacy > Request all of my data, with Messages ticked",
     contents: "messages of the owner with their channels, and friends; messages of others are not in it",
     recognise,
@@ -30,12 +26,7 @@ pub(crate) const EXPORT: Known = Known {
         let is_table = input.path().to_ascii_lowercase().ends_with(".csv");
         let cut = if is_table { Cut::Whole } else { Cut::Elements };
         let converter = Discord::new(&input, companions);
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            cut,
-            acceptor,
-            converter,
-        ))
+        cut.importer(input.into_reader(), acceptor, converter)
     },
 };
 

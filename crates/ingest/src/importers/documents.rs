@@ -5,14 +5,12 @@ mod office;
 mod package;
 mod pdf;
 
-use std::sync::LazyLock;
-
 use serde_json::json;
 
 use super::html;
 use super::json_members::some_text;
-use super::pieces::{Converter, Cut, Made, PieceImporter};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, read_text};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::lines::BYTE_ORDER_MARK;
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
@@ -23,13 +21,10 @@ const LONGEST_TEXT: usize = 2 << 20;
 /// Pages and chapters of one document that are read.
 const MOST_PAGES: usize = 10_000;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "documents",
     title: "documents (pdf, docx, odt, pptx, epub, html, txt)",
-    connector_key: "documents",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "nothing to export; name the files, or a folder or an archive of them",
     contents: "documents with their text, and pages of PDFs, slides and chapters of books by themselves; no pictures, and no text that is only in a picture",
     recognise,
@@ -38,8 +33,7 @@ pub(crate) const EXPORT: Known = Known {
             path: input.inside().to_owned(),
             note: None,
         };
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Whole, acceptor, converter))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -222,7 +216,7 @@ impl Converter for Documents {
             Kind::Epub => package::book(piece)?,
             Kind::Html => page_of_html(piece),
             Kind::Txt => Document {
-                text: Some(html::decoded(piece).into_owned()),
+                text: Some(read_text(piece).into_owned()),
                 ..Document::default()
             },
         };
@@ -309,7 +303,7 @@ fn bound(document: &mut Document) -> Option<String> {
 }
 
 fn page_of_html(bytes: &[u8]) -> Document {
-    let text = html::decoded(bytes);
+    let text = read_text(bytes);
     Document {
         title: html::title(&text),
         text: Some(html::to_text(&text)),

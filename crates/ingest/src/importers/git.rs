@@ -1,34 +1,24 @@
 //! The history of git repositories, from the log that [`crate::container::git`] makes of them.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::json_members::{list, moment, some_list, text};
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::container::git::LOG_BEGINS;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "git",
     title: "git repositories",
-    connector_key: "git",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Nothing to export: name the folder of the repository, or one that holds several. A clone of GitHub's needs its history: no --depth",
     contents: "commits of all branches with their authors, messages and paths; no contents of files",
     recognise,
     importer: |input, acceptor, _| {
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Lines,
-            acceptor,
-            Git::default(),
-        ))
+        Cut::Lines.importer(input.into_reader(), acceptor, Git::default())
     },
 };
 

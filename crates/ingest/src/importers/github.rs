@@ -1,38 +1,32 @@
 //! What GitHub hands out of an account: lists of issues, pull requests, comments and the like, which refer to each other by address.
 //! The repositories stand beside them and are read as such.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::json_members::{list, moment, some_list, text};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
-use crate::exports::{Candidate, Companions, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "github",
     title: "a GitHub account (tar.gz)",
-    connector_key: "github",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "GitHub: Settings > Account > Export account data > Start export; the link comes by mail",
     contents: "issues and pull requests with their comments, and repositories; their commits are taken as git repositories",
     recognise,
     importer: |input, acceptor, companions| {
-        Box::new(PieceImporter::new(
+        Cut::Elements.importer(
             input.into_reader(),
-            Cut::Elements,
             acceptor,
             Github {
                 names: false,
                 companions,
             },
-        ))
+        )
     },
 };
 

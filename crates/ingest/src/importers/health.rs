@@ -1,24 +1,19 @@
 //! Apple Health (`export.xml`): measurements, workouts and the rings of each day. The file can have gigabytes; it is read element by
 //! element.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Number, Value, json};
 
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::pieces::{Converter, Cut, Made, malformed};
 use super::xml::{Node, XmlCut};
-use crate::exports::{Candidate, Known, Verdict, has_ending};
+use crate::exports::{Candidate, Declared, Known, Verdict, has_ending};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "apple-health",
     title: "an Apple Health export (export.xml)",
-    connector_key: "apple-health",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Health on the iPhone: your picture > Export All Health Data; the archive, or export.xml in it",
     contents: "measurements, workouts and the sums of each day; routes are GPX, and electrocardiograms are left",
     recognise,
@@ -29,8 +24,7 @@ pub(crate) const EXPORT: Known = Known {
             // The seconds of a heart beat.
             without: &[],
         });
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, cut, acceptor, Health))
+        cut.importer(input.into_reader(), acceptor, Health)
     },
 };
 

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::html::add_html_token;
 
@@ -45,24 +44,6 @@ const INLINE: [&str; 13] = [
 
 pub(super) fn to_text(html: &str) -> String {
     Text::default().read(html)
-}
-
-/// The characters of a file, as its byte order mark or its declaration says; else UTF-8, or what it can be instead.
-pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
-    let declared = || {
-        let head = String::from_utf8_lossy(bytes.get(..1024).unwrap_or(bytes));
-        let (_, label) = head.split_once("charset=")?;
-        let label = label.trim_start_matches(['"', '\'']);
-        let label = label.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
-        Encoding::for_label(label.into_iter().next()?.as_bytes())
-    };
-    if Encoding::for_bom(bytes).is_none()
-        && let Ok(text) = std::str::from_utf8(bytes)
-    {
-        return text.into();
-    }
-    let encoding = declared().filter(|encoding| *encoding != UTF_8);
-    encoding.unwrap_or(WINDOWS_1252).decode(bytes).0
 }
 
 /// What stands in the element `title`.
@@ -473,18 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn files_say_how_they_are_encoded_and_what_they_are_called() {
-        for (bytes, expected) in [
-            (b"caf\xc3\xa9".as_slice(), "café"),
-            (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
-            (b"caf\xe9", "café"),
-            (b"c\0a\0", "c\0a\0"),
-            (b"\xff\xfec\0\xe9\0", "cé"),
-            (b"<meta charset='koi8-r'>\xc1", "<meta charset='koi8-r'>а"),
-            (b"<meta charset=utf-8>\xe9", "<meta charset=utf-8>é"),
-        ] {
-            assert_eq!(decoded(bytes), expected);
-        }
+    fn a_page_says_what_it_is_called() {
         let page = "<html><head><TITLE lang=en>A &amp;\nB</TITLE></head>";
         assert_eq!(title(page).as_deref(), Some("A & B"));
         assert_eq!(title("<p>no</p>"), None);

@@ -1,36 +1,25 @@
 //! The archive of `LinkedIn`: a table for each kind of thing, known by its columns.
 
-use std::sync::LazyLock;
-
 use super::html;
 use super::named_rows::{NamedRow, each_row, has_columns};
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::pieces::{Converter, Cut, Made, malformed};
 use super::social::{self, Like, Message, Person, Post};
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::short_hash;
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 use crate::table;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 const SHAPE: Shape = social::shape("linkedin", "LinkedIn");
 
 pub(crate) const EXPORT: Known = Known {
     name: "linkedin",
     title: "a LinkedIn archive (zip)",
-    connector_key: "linkedin",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "LinkedIn: Settings > Data privacy > Get a copy of your data",
     contents: "messages, connections, posts, comments and reactions",
     recognise,
-    importer: |input, acceptor, _| {
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            LinkedIn,
-        ))
-    },
+    importer: |input, acceptor, _| Cut::Whole.importer(input.into_reader(), acceptor, LinkedIn),
 };
 
 type TakeRow = fn(&NamedRow<'_>, &mut Made);

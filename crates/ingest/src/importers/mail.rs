@@ -25,7 +25,7 @@ use self::mbox::{FromLine, Messages, RawMessage};
 use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importer::{File, Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
@@ -47,8 +47,10 @@ const TELLING: [&str; 10] = [
 pub(crate) const EXPORT: Known = Known {
     name: "mail",
     title: "mail (mbox, eml, emlx or a Maildir)",
-    connector_key: "mailbox",
-    declaration: || include_str!("../../declarations/mailbox.json"),
+    declaration: Declared::Json {
+        connector_key: "mailbox",
+        text: include_str!("../../declarations/mailbox.json"),
+    },
     origin: "Google Takeout (takeout.google.com): Mail. Thunderbird: the files without ending in the profile's Mail folders. Apple Mail: Mailbox > Export, or the folder ~/Library/Mail with its .emlx files. A Maildir: name the folder. Single messages: save as .eml",
     contents: "messages with their labels, and attachments",
     recognise: verdict,

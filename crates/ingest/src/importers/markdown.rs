@@ -3,25 +3,20 @@
 
 mod note;
 
-use std::sync::LazyLock;
-
 use serde_json::json;
 
 use self::note::Note;
 use super::json_members::{some_list, some_text};
-use super::pieces::{Converter, Cut, Made, PieceImporter};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::{Rejection, RejectionCode};
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "markdown",
     title: "notes in Markdown (md)",
-    connector_key: "notes",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Obsidian, Logseq and others: nothing to export; name the folder of the notes",
     contents: "notes with their properties, links and tags",
     recognise,
@@ -29,12 +24,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Notes {
             path: input.inside().to_owned(),
         };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            converter,
-        ))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 

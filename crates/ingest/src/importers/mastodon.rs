@@ -1,28 +1,24 @@
 //! The archive of Mastodon and its relatives: the outbox as `ActivityPub` has it, and lists beside it.
 
-use std::io::BufRead as _;
-use std::sync::LazyLock;
-
 use serde_json::Value;
+use std::io::BufRead as _;
 
 use super::html;
 use super::json_members::{list, moment, text};
 use super::named_rows::{each_row, has_columns};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Person, Post};
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 const SHAPE: Shape = social::shape("mastodon", "Mastodon");
 
 pub(crate) const EXPORT: Known = Known {
     name: "mastodon",
     title: "a Mastodon archive (tar.gz or zip)",
-    connector_key: "mastodon",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Mastodon: Preferences > Import and export > Data export > Request your archive; the lists of who is followed are beside it",
     contents: "posts and boosts, likes, bookmarks and who is followed; pictures are named, not kept",
     recognise,
@@ -38,7 +34,7 @@ pub(crate) const EXPORT: Known = Known {
             _ => Cut::Members(&["orderedItems"]),
         };
         let converter = Mastodon { kind };
-        Box::new(PieceImporter::new(reader, cut, acceptor, converter))
+        cut.importer(reader, acceptor, converter)
     },
 };
 

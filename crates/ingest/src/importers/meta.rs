@@ -1,33 +1,28 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
 use serde_json::Value;
+use std::collections::HashMap;
 
 use super::json_members::{list, seconds_to_moment, text, unix_seconds};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Message, Person, Post};
 use crate::accept::Acceptor;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importer::Importer;
 use crate::input::Input;
 use crate::readable_key::short_hash;
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 
-static FACEBOOK_DECLARATION: LazyLock<String> = LazyLock::new(|| FACEBOOK_SHAPE.declaration());
-static INSTAGRAM_DECLARATION: LazyLock<String> = LazyLock::new(|| INSTAGRAM_SHAPE.declaration());
 const FACEBOOK_SHAPE: Shape = social::shape("facebook", "Facebook");
 const INSTAGRAM_SHAPE: Shape = social::shape("instagram", "Instagram");
 
 pub(crate) const FACEBOOK: Known = Known {
     name: "facebook",
     title: "a Facebook archive (JSON)",
-    connector_key: "facebook",
-    declaration: || &FACEBOOK_DECLARATION,
+    declaration: Declared::Shape(FACEBOOK_SHAPE),
     origin: "Facebook: Settings > Your information > Download your information, as JSON",
     contents: "posts, comments, reactions, friends and Messenger's conversations; pictures are named, not kept",
     recognise: |file| {
@@ -43,8 +38,7 @@ pub(crate) const FACEBOOK: Known = Known {
 pub(crate) const INSTAGRAM: Known = Known {
     name: "instagram",
     title: "an Instagram archive (JSON)",
-    connector_key: "instagram",
-    declaration: || &INSTAGRAM_DECLARATION,
+    declaration: Declared::Shape(INSTAGRAM_SHAPE),
     origin: "Instagram: Settings > Accounts Centre > Your information and permissions > Download your information, as JSON",
     contents: "posts, comments, likes, followers and conversations; pictures are named, not kept",
     recognise: |file| {
@@ -62,12 +56,7 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
         path: input.inside().to_owned(),
         seen: HashMap::new(),
     };
-    Box::new(PieceImporter::new(
-        input.into_reader(),
-        Cut::Whole,
-        acceptor,
-        converter,
-    ))
+    Cut::Whole.importer(input.into_reader(), acceptor, converter)
 }
 
 /// Whether the path is one of Instagram's archive: conversations look the same in both.

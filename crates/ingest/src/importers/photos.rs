@@ -1,25 +1,20 @@
 //! Photos, one file each: what the camera wrote into them. The pictures themselves are not kept.
 
-use std::io::Cursor;
-use std::sync::LazyLock;
-
 use contract::time::Instant;
 use exif::{Exif, In, Reader, Tag, Value as Entry};
 use serde_json::json;
+use std::io::Cursor;
 
-use super::pieces::{Converter, Cut, Made, PieceImporter};
-use crate::exports::{Candidate, Known, Verdict};
+use super::pieces::{Converter, Cut, Made};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "photos",
     title: "photos (jpg, heic, png, tif)",
-    connector_key: "photos",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "nothing to export; name a folder or an archive of photos",
     contents: "name, size, time, place and camera of each photo; not the picture itself",
     recognise,
@@ -27,8 +22,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Photos {
             path: input.inside().to_owned(),
         };
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Whole, acceptor, converter))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 

@@ -63,15 +63,22 @@ pub(crate) fn parse_json(piece: &[u8]) -> Result<Value, Rejection> {
     serde_json::from_slice(piece).map_err(|error| malformed(format!("it is not JSON: {error}")))
 }
 
-/// The text of a piece, in whichever encoding it was written: UTF-8, UTF-16 if a mark says so, else Windows-1252.
-pub(crate) fn read_text(piece: &[u8]) -> Cow<'_, str> {
-    let marked = Encoding::for_bom(piece).map(|(encoding, _)| encoding);
-    let encoding = match marked {
-        Some(encoding) => encoding,
-        None if std::str::from_utf8(piece).is_ok() => UTF_8,
-        None => WINDOWS_1252,
+/// The text of a file or a piece of it, as its byte order mark or its declaration says; else UTF-8, or what it can be instead.
+pub(crate) fn read_text(bytes: &[u8]) -> Cow<'_, str> {
+    let declared = || {
+        let head = String::from_utf8_lossy(bytes.get(..1024).unwrap_or(bytes));
+        let (_, label) = head.split_once("charset=")?;
+        let label = label.trim_start_matches(['"', '\'']);
+        let label = label.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
+        Encoding::for_label(label.into_iter().next()?.as_bytes())
     };
-    encoding.decode(piece).0
+    if Encoding::for_bom(bytes).is_none()
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        return text.into();
+    }
+    let encoding = declared().filter(|encoding| *encoding != UTF_8);
+    encoding.unwrap_or(WINDOWS_1252).decode(bytes).0
 }
 
 /// Whether a file begins with this, white space aside. Nothing of it is consumed.
@@ -106,6 +113,25 @@ pub(crate) enum Cut {
     /// What begins with this.
     Marked(&'static str),
     Whole,
+}
+
+impl Cut {
+    /// What makes records of the pieces of a file.
+    pub(crate) fn importer<'a>(
+        self,
+        reader: Box<dyn BufRead>,
+        acceptor: &'a Acceptor<'a>,
+        converter: impl Converter + 'a,
+    ) -> Box<dyn Importer + 'a> {
+        Box::new(PieceImporter {
+            pieces: Pieces::new(reader, self),
+            acceptor,
+            converter,
+            ready: VecDeque::new(),
+            line: 1,
+            is_finished: false,
+        })
+    }
 }
 
 enum Pieces<R> {
@@ -226,7 +252,7 @@ impl<R: BufRead> Table<R> {
     }
 }
 
-pub(crate) struct PieceImporter<'a, R, C> {
+struct PieceImporter<'a, R, C> {
     pieces: Pieces<R>,
     acceptor: &'a Acceptor<'a>,
     converter: C,
@@ -235,18 +261,7 @@ pub(crate) struct PieceImporter<'a, R, C> {
     is_finished: bool,
 }
 
-impl<'a, R: BufRead, C: Converter> PieceImporter<'a, R, C> {
-    pub(crate) fn new(reader: R, cut: Cut, acceptor: &'a Acceptor<'a>, converter: C) -> Self {
-        Self {
-            pieces: Pieces::new(reader, cut),
-            acceptor,
-            converter,
-            ready: VecDeque::new(),
-            line: 1,
-            is_finished: false,
-        }
-    }
-
+impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
     /// Takes the next piece apart. Says no at the end.
     fn advance(&mut self) -> Result<bool, InputError> {
         let mut made = Made::default();
@@ -303,4 +318,24 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
 fn too_long() -> Rejection {
     let message = format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20);
     Rejection::new(RejectionCode::LineTooLong, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_say_how_they_are_encoded() {
+        for (bytes, expected) in [
+            (b"caf\xc3\xa9".as_slice(), "café"),
+            (b"\xef\xbb\xbfcaf\xc3\xa9", "café"),
+            (b"caf\xe9", "café"),
+            (b"c\0a\0", "c\0a\0"),
+            (b"\xff\xfec\0\xe9\0", "cé"),
+            (b"<meta charset='koi8-r'>\xc1", "<meta charset='koi8-r'>а"),
+            (b"<meta charset=utf-8>\xe9", "<meta charset=utf-8>é"),
+        ] {
+            assert_eq!(read_text(bytes), expected);
+        }
+    }
 }

@@ -1,26 +1,21 @@
 //! Places and ways: GPX, as watches, phones and hikers write it, and KML, as Google Earth and maps that were drawn oneself have it.
 
-use std::sync::LazyLock;
-
 use contract::time::Instant;
 use serde_json::json;
 
 use super::html;
 use super::json_members::{first_words, some_text};
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::pieces::{Converter, Cut, Made, malformed};
 use super::xml::{Node, XmlCut};
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "places",
     title: "places and tracks (gpx, kml)",
-    connector_key: "places",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "watches, hiking and running apps: export as GPX; Google Earth and My Maps: export as KML",
     contents: "places, and tracks with their beginning, end and length; single points are not kept",
     recognise,
@@ -32,12 +27,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Places {
             file: input.stem().to_owned(),
         };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            cut,
-            acceptor,
-            converter,
-        ))
+        cut.importer(input.into_reader(), acceptor, converter)
     },
 };
 

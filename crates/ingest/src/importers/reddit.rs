@@ -1,34 +1,25 @@
 //! What Reddit hands out: a table for each kind of thing.
 
-use std::sync::LazyLock;
-
 use super::named_rows::{NamedRow, each_row, has_columns};
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use super::pieces::{Converter, Cut, Made, malformed};
 use super::social::{self, Like, Message, Post};
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 use crate::table;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 const SHAPE: Shape = social::shape("reddit", "Reddit");
 
 pub(crate) const EXPORT: Known = Known {
     name: "reddit",
     title: "what Reddit hands out (zip)",
-    connector_key: "reddit",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "reddit.com/settings/data-request; the link comes as a message",
     contents: "posts, comments, messages, chats, votes and what was saved",
     recognise,
     importer: |input, acceptor, _| {
         let stem = input.stem().to_owned();
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            Reddit { stem },
-        ))
+        Cut::Whole.importer(input.into_reader(), acceptor, Reddit { stem })
     },
 };
 

@@ -1,39 +1,29 @@
 //! Exports of a Slack workspace: `users.json`, lists of channels, and a folder per channel with a file per day. People and channels
 //! come first, so that messages can name them.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::json_members::{
     each_text, list, seconds_to_moment, some_list, some_text, text, unix_seconds,
 };
 use super::outline::Outline;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
-use crate::exports::{Candidate, Companions, Known, Verdict};
+use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::input::Input;
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "slack",
     title: "a Slack export (zip)",
-    connector_key: "slack",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Slack, as an owner of the workspace: Tools & settings > Workspace settings > Import/Export data > Export",
     contents: "messages with their threads, channels and people; files are named, not kept",
     recognise,
     importer: |input, acceptor, companions| {
         let converter = Slack::new(&input, companions);
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Elements,
-            acceptor,
-            converter,
-        ))
+        Cut::Elements.importer(input.into_reader(), acceptor, converter)
     },
 };
 

@@ -12,7 +12,7 @@ use store::records::Change;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::Known;
+use crate::exports::{Declared, Known};
 use crate::importer::{Importer, Item};
 use crate::importers::outline::Outline;
 use crate::lines::MAX_LINE_BYTES;
@@ -26,8 +26,10 @@ const CHAT_MEMBER_BYTES: usize = 64 * 1024;
 pub(crate) const EXPORT: Known = Known {
     name: "telegram",
     title: "a Telegram export (result.json)",
-    connector_key: "telegram",
-    declaration: || include_str!("../../declarations/telegram.json"),
+    declaration: Declared::Json {
+        connector_key: "telegram",
+        text: include_str!("../../declarations/telegram.json"),
+    },
     origin: "Telegram Desktop: Settings > Advanced > Export Telegram data, or a chat's menu > Export chat history; format: machine-readable JSON",
     contents: "messages, chats and contacts; files are named, not kept",
     recognise: |file| recognise(file.head).into(),

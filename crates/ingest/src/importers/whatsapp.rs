@@ -21,7 +21,7 @@ use store::StoreError;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::Known;
+use crate::exports::{Declared, Known};
 use crate::importer::{ExistingRecords, Importer, Item, Presence, Stopped};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode, quoted};
@@ -45,8 +45,10 @@ const REMEMBERED_MESSAGES: usize = 10_000;
 pub(crate) const EXPORT: Known = Known {
     name: "whatsapp",
     title: "a WhatsApp chat (txt)",
-    connector_key: "whatsapp",
-    declaration: || include_str!("../../declarations/whatsapp.json"),
+    declaration: Declared::Json {
+        connector_key: "whatsapp",
+        text: include_str!("../../declarations/whatsapp.json"),
+    },
     origin: "WhatsApp on the phone: a chat > More > Export chat",
     contents: "messages and chats; media are named, not kept",
     recognise: |file| recognise(file.head, file.file_name()).into(),

@@ -1,27 +1,23 @@
 //! The archive of X, once Twitter: each file is a script that sets one list, `window.YTD.tweets.part0 = [ … ]`.
 
-use std::io::BufRead as _;
-use std::sync::LazyLock;
-
 use serde_json::Value;
+use std::io::BufRead as _;
 
 use super::json_members::{list, moment, text};
 use super::mail::read_date;
 use super::markup::decoded;
-use super::pieces::{Converter, Cut, Made, PieceImporter, malformed, names_only, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
 use super::social::{self, Like, Message, Person, Post};
-use crate::exports::{Candidate, Companions, Known, Verdict};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::rejection::Rejection;
 use crate::shape::Shape;
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 const SHAPE: Shape = social::shape("x", "X");
 
 pub(crate) const EXPORT: Known = Known {
     name: "x",
     title: "an archive of X (Twitter)",
-    connector_key: "x",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "X: Settings > Your account > Download an archive of your data",
     contents: "posts, direct messages, likes, followers and who is followed; pictures are named, not kept",
     recognise,
@@ -29,15 +25,14 @@ pub(crate) const EXPORT: Known = Known {
         let mut reader = input.into_reader();
         // What cannot be read is told when the list is.
         let _ = reader.skip_until(b'=');
-        Box::new(PieceImporter::new(
+        Cut::Elements.importer(
             reader,
-            Cut::Elements,
             acceptor,
             X {
                 names: false,
                 companions,
             },
-        ))
+        )
     },
 };
 

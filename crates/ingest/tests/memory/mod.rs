@@ -55,7 +55,7 @@ impl Memory {
     }
 
     pub fn with_export(export: Export) -> Self {
-        Self::new(Declaration::parse(export.declaration()).unwrap())
+        Self::new(Declaration::parse(&export.declaration()).unwrap())
     }
 
     pub fn acceptor(&self) -> Acceptor<'_> {

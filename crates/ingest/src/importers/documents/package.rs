@@ -6,7 +6,7 @@ use std::io::Read as _;
 use super::{Document, MOST_PAGES, Page};
 use crate::container::{Limits, Member, document_parts};
 use crate::importers::html;
-use crate::importers::pieces::malformed;
+use crate::importers::pieces::{malformed, read_text};
 use crate::importers::xml::Node;
 use crate::rejection::Rejection;
 
@@ -92,7 +92,7 @@ pub(super) fn book(bytes: &[u8]) -> Result<Document, Rejection> {
             missing += 1;
             continue;
         };
-        let chapter = html::decoded(&chapter);
+        let chapter = read_text(&chapter);
         let text = html::to_text(&chapter);
         if !text.trim().is_empty() {
             document.pages.push(Page {

@@ -22,8 +22,7 @@ use hayro_interpret::{
 };
 
 use super::{Document, LONGEST_TEXT, MOST_PAGES, Page};
-use crate::importers::html;
-use crate::importers::pieces::malformed;
+use crate::importers::pieces::{malformed, read_text};
 use crate::rejection::Rejection;
 
 /// How long a document may take.
@@ -131,7 +130,7 @@ fn extract(bytes: Vec<u8>, found: &SyncSender<Step>, stopped: &AtomicBool) {
 
 fn about(metadata: &Metadata) -> Document {
     let said = |bytes: &Option<Box<[u8]>>| {
-        let text = bytes.as_deref().map(html::decoded)?;
+        let text = bytes.as_deref().map(read_text)?;
         let text = text.trim_matches(['\0', ' ']);
         (!text.is_empty()).then(|| text.to_owned())
     };

@@ -1,34 +1,24 @@
 //! Goodreads: the library as a table.
 
-use std::sync::LazyLock;
-
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::html;
 use crate::importers::json_members::{some_list, text};
-use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
-};
+use crate::importers::pieces::{Converter, Cut, Made, has_columns, malformed, parse_json};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "goodreads",
     title: "a Goodreads library (csv)",
-    connector_key: "goodreads",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "goodreads.com: My Books > Import and export > Export Library",
     contents: "books with shelves, ratings and reviews",
     recognise,
-    importer: |input, acceptor, _| {
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, Books))
-    },
+    importer: |input, acceptor, _| Cut::Rows.importer(input.into_reader(), acceptor, Books),
 };
 
 const SHAPE: Shape = Shape {

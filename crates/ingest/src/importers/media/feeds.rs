@@ -1,24 +1,19 @@
 //! Podcasts and feeds one follows (OPML).
 
-use std::sync::LazyLock;
-
 use serde_json::json;
 
-use crate::exports::{Candidate, Known, Verdict, has_ending};
+use crate::exports::{Candidate, Declared, Known, Verdict, has_ending};
 use crate::importers::json_members::some_text;
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::importers::pieces::{Converter, Cut, Made};
 use crate::importers::xml::{Node, XmlCut};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "feeds",
     title: "podcasts and feeds (opml)",
-    connector_key: "feeds",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "podcast apps and feed readers: Settings > Export subscriptions as OPML",
     contents: "what one follows, with its folders; not what was heard or read",
     recognise,
@@ -27,8 +22,7 @@ pub(crate) const EXPORT: Known = Known {
             pieces: &["outline"],
             without: &[],
         });
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, cut, acceptor, Feeds))
+        cut.importer(input.into_reader(), acceptor, Feeds)
     },
 };
 

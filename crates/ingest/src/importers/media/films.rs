@@ -1,26 +1,19 @@
 //! Letterboxd: a table for each thing that can be said of a film.
 
-use std::sync::LazyLock;
-
 use serde_json::{Number, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::html;
 use crate::importers::json_members::{some_list, text};
-use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
-};
+use crate::importers::pieces::{Converter, Cut, Made, has_columns, malformed, parse_json};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "letterboxd",
     title: "a Letterboxd export (zip)",
-    connector_key: "letterboxd",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "letterboxd.com: Settings > Data > Export your data",
     contents: "diary, reviews, ratings, films watched and to be watched; lists and comments are left",
     recognise,
@@ -28,8 +21,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Films {
             list: input.stem().to_owned(),
         };
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, converter))
+        Cut::Rows.importer(input.into_reader(), acceptor, converter)
     },
 };
 

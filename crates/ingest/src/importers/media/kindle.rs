@@ -1,39 +1,27 @@
 //! Kindle's `My Clippings.txt`: highlights, notes and bookmarks, one below the other.
 
-use std::sync::LazyLock;
-
 use jiff::civil::DateTime;
 use serde_json::json;
 
 use super::id;
-use crate::exports::{Candidate, Known, Verdict};
-use crate::importers::html;
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::some_text;
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter, malformed};
+use crate::importers::pieces::{Converter, Cut, Made, malformed, read_text};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 const LINE: &str = "==========";
 
 pub(crate) const EXPORT: Known = Known {
     name: "kindle",
     title: "Kindle clippings (My Clippings.txt)",
-    connector_key: "kindle",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "connect the Kindle to a computer: the file documents/My Clippings.txt",
     contents: "highlights and notes; bookmarks are left",
     recognise,
     importer: |input, acceptor, _| {
         let converter = Clippings { unread_times: 0 };
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(
-            reader,
-            Cut::Marked(LINE),
-            acceptor,
-            converter,
-        ))
+        Cut::Marked(LINE).importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -60,7 +48,7 @@ const SHAPE: Shape = Shape {
 };
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
-    let head = html::decoded(file.head);
+    let head = read_text(file.head);
     let mut lines = head.lines();
     let about = lines.nth(1).unwrap_or_default();
     let is_clipping = about.starts_with("- ") && about.contains('|');
@@ -77,7 +65,7 @@ struct Clippings {
 
 impl Converter for Clippings {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let text = html::decoded(piece);
+        let text = read_text(piece);
         let text = text.trim_start_matches(LINE);
         let text = text.trim_start_matches(['\u{feff}', '\r', '\n']);
         if text.trim().is_empty() {

@@ -1,33 +1,23 @@
 //! Netflix: the list of a profile (`NetflixViewingHistory.csv`), or the detailed one of the account (`ViewingActivity.csv`).
 
-use std::sync::LazyLock;
-
 use jiff::civil::{Date, DateTime};
 use serde_json::json;
 
 use super::id;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::text;
-use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
-};
+use crate::importers::pieces::{Converter, Cut, Made, has_columns, malformed, parse_json};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 pub(crate) const EXPORT: Known = Known {
     name: "netflix",
     title: "a Netflix viewing history (csv)",
-    connector_key: "netflix",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "netflix.com: Account > Security > Personal info access, for everything; or Profile > Viewing activity > Download all",
     contents: "what was watched; no previews",
     recognise,
-    importer: |input, acceptor, _| {
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, Views))
-    },
+    importer: |input, acceptor, _| Cut::Rows.importer(input.into_reader(), acceptor, Views),
 };
 
 const SHAPE: Shape = Shape {

@@ -1,30 +1,22 @@
 //! Spotify's history of what was played, in the short form of the account's data and in the extended one.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::id;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::{members_of, moment, text};
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use crate::importers::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 pub(crate) const EXPORT: Known = Known {
     name: "spotify",
     title: "a Spotify history (zip)",
-    connector_key: "spotify",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "spotify.com: Account > Account privacy > Download your data, best the extended streaming history; the link comes by mail",
     contents: "what was played and for how long",
     recognise,
-    importer: |input, acceptor, _| {
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Elements, acceptor, Plays))
-    },
+    importer: |input, acceptor, _| Cut::Elements.importer(input.into_reader(), acceptor, Plays),
 };
 
 const SHAPE: Shape = Shape {

@@ -1,27 +1,20 @@
 //! Apple Notes, as Apple hands them out: a folder per note with its text, and a table that says when each was made and changed.
 
-use std::sync::LazyLock;
-
 use serde_json::json;
 
 use super::shape;
-use crate::exports::{Candidate, Companions, Known, Verdict};
-use crate::importers::html;
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::importers::json_members::{first_words, some_list, some_text, text};
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter, parse_json};
+use crate::importers::pieces::{Converter, Cut, Made, parse_json, read_text};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
-
-static DECLARATION: LazyLock<String> =
-    LazyLock::new(|| shape("apple-notes", "Apple Notes").declaration());
 
 const TABLE: &str = "Notes Details.csv";
 
 pub(crate) const EXPORT: Known = Known {
     name: "apple-notes",
     title: "notes of Apple (iCloud Notes)",
-    connector_key: "apple-notes",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(shape("apple-notes", "Apple Notes")),
     origin: "privacy.apple.com: Request a copy of your data > iCloud Notes; the archive. Notes exported one by one are Markdown",
     contents: "notes with their folders; files are not kept, and locked notes are not handed out",
     recognise,
@@ -33,12 +26,7 @@ pub(crate) const EXPORT: Known = Known {
             companions,
         };
         let cut = if is_table { Cut::Rows } else { Cut::Whole };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            cut,
-            acceptor,
-            converter,
-        ))
+        cut.importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -75,7 +63,7 @@ impl Converter for Notes<'_> {
             self.learn(piece)?;
             return Ok(());
         }
-        let words = html::decoded(piece);
+        let words = read_text(piece);
         // The place of a file that is attached.
         let words = words.replace('\u{fffc}', "");
         let folders: Vec<&str> = self.path.split('/').collect();

@@ -1,26 +1,20 @@
 //! Exports of Evernote (`.enex`): one XML file per notebook, with everything that is attached inside.
 
-use std::sync::LazyLock;
-
 use serde_json::json;
 
 use super::shape;
-use crate::exports::{Candidate, Known, Verdict, has_ending};
+use crate::exports::{Candidate, Declared, Known, Verdict, has_ending};
 use crate::importers::html;
 use crate::importers::json_members::{first_words, some_list, some_text};
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::importers::pieces::{Converter, Cut, Made};
 use crate::importers::xml::{Node, XmlCut};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 
-static DECLARATION: LazyLock<String> =
-    LazyLock::new(|| shape("evernote", "Evernote").declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "evernote",
     title: "an Evernote export (enex)",
-    connector_key: "evernote",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(shape("evernote", "Evernote")),
     origin: "Evernote on a computer: right click on a notebook > Export notebook > ENEX format",
     contents: "notes with their tags; files are named, not kept; tasks as text",
     recognise,
@@ -33,12 +27,7 @@ pub(crate) const EXPORT: Known = Known {
             pieces: &["note"],
             without: &["data"],
         });
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            cut,
-            acceptor,
-            converter,
-        ))
+        cut.importer(input.into_reader(), acceptor, converter)
     },
 };
 

@@ -1,26 +1,20 @@
 //! Google Keep, as Takeout hands it out: a JSON file per note, and the same as HTML, which is left.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::shape;
-use crate::exports::{Candidate, Known, Verdict, has_ending};
+use crate::exports::{Candidate, Declared, Known, Verdict, has_ending};
 use crate::importers::json_members::{
     each_text, first_words, list, members_of, seconds_to_moment, some_list, some_text, text,
 };
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter, parse_json};
+use crate::importers::pieces::{Converter, Cut, Made, parse_json};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
-
-static DECLARATION: LazyLock<String> =
-    LazyLock::new(|| shape("google-keep", "Google Keep").declaration());
 
 pub(crate) const EXPORT: Known = Known {
     name: "google-keep",
     title: "notes of Google Keep (Takeout)",
-    connector_key: "google-keep",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(shape("google-keep", "Google Keep")),
     origin: "takeout.google.com: choose Keep; the archive, or its folder Keep",
     contents: "notes and lists with their labels and people; pictures are named, not kept",
     recognise,
@@ -28,12 +22,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Keep {
             name: input.stem().to_owned(),
         };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            converter,
-        ))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 

@@ -1,25 +1,20 @@
 //! Exports of Notion: a file per page, Markdown or HTML, called by its title and its id. Tables come twice, as a file and as a page per
 //! row; the pages are taken.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value, json};
 
 use super::shape;
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::html;
 use crate::importers::json_members::{some_list, some_text};
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter};
+use crate::importers::pieces::{Converter, Cut, Made, read_text};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| shape("notion", "Notion").declaration());
 
 pub(crate) const EXPORT: Known = Known {
     name: "notion",
     title: "a Notion export (zip)",
-    connector_key: "notion",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(shape("notion", "Notion")),
     origin: "Notion: Settings > General > Export all workspace content, as Markdown & CSV or HTML; the link comes by mail",
     contents: "pages, also those of the rows of tables, with their properties; files are not kept",
     recognise,
@@ -27,12 +22,7 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Page {
             path: input.inside().to_owned(),
         };
-        Box::new(PieceImporter::new(
-            input.into_reader(),
-            Cut::Whole,
-            acceptor,
-            converter,
-        ))
+        Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -73,7 +63,7 @@ impl Converter for Page {
             titled.unwrap_or(name)
         });
         let folders: Vec<&str> = folders.collect();
-        let words = html::decoded(piece);
+        let words = read_text(piece);
         let (title, properties, text) = if ending == "html" {
             (html::title(&words), Map::new(), html::to_text(&words))
         } else {

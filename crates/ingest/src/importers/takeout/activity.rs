@@ -1,25 +1,21 @@
 //! "My Activity" and the histories of `YouTube`, as JSON or as HTML: what was searched, watched and asked, Gemini included. The same
 //! entry is the same record in both forms.
 
-use std::sync::LazyLock;
-
 use contract::time::Instant;
 use jiff::civil::DateTime;
 use serde_json::{Value, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::html;
 use crate::importers::json_members::{
     each_text, first_words, list, members_of, moment, some_list, some_text, text,
 };
 use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, begins_with, malformed, parse_json,
+    Converter, Cut, Made, begins_with, malformed, parse_json, read_text,
 };
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 /// What every entry of the HTML form begins with.
 const CELL: &str = "<div class=\"outer-cell";
@@ -27,8 +23,7 @@ const CELL: &str = "<div class=\"outer-cell";
 pub(crate) const EXPORT: Known = Known {
     name: "google-activity",
     title: "activity with Google, YouTube and Gemini (Takeout)",
-    connector_key: "google-activity",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "takeout.google.com: choose My Activity, and YouTube history, if you can as JSON (Multiple formats)",
     contents: "what was searched, watched and asked, with what Gemini answered; files are named, not kept",
     recognise,
@@ -44,7 +39,7 @@ pub(crate) const EXPORT: Known = Known {
             is_json,
             unread_times: 0,
         };
-        Box::new(PieceImporter::new(reader, cut, acceptor, converter))
+        cut.importer(reader, acceptor, converter)
     },
 };
 
@@ -121,7 +116,7 @@ impl Converter for Activities {
         let activity = if self.is_json {
             from_json(&parse_json(piece)?)
         } else {
-            let text = html::decoded(piece);
+            let text = read_text(piece);
             // Before the first entry stand styles.
             if !text.starts_with(CELL) {
                 return Ok(());

@@ -1,25 +1,20 @@
 //! Google Fit: the sums of each day, and the sessions. Sums of quarters of an hour are left.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Number, Value, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::{list, members_of, moment, text};
 use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, begins_with, has_columns, malformed, parse_json,
+    Converter, Cut, Made, begins_with, has_columns, malformed, parse_json,
 };
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "google-fit",
     title: "Google Fit (Takeout)",
-    connector_key: "google-fit",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "takeout.google.com: choose Fit; the archive, or its folder Fit",
     contents: "the sums of each day, and sessions with their sums",
     recognise,
@@ -27,7 +22,7 @@ pub(crate) const EXPORT: Known = Known {
         let mut reader = input.into_reader();
         let is_session = begins_with(&mut reader, b"{");
         let cut = if is_session { Cut::Whole } else { Cut::Rows };
-        Box::new(PieceImporter::new(reader, cut, acceptor, Fit))
+        cut.importer(reader, acceptor, Fit)
     },
 };
 

@@ -1,33 +1,23 @@
 //! Google Pay: what was paid through it and for things of Google.
 
-use std::sync::LazyLock;
-
 use jiff::civil::DateTime;
 use serde_json::{Number, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::text;
-use crate::importers::pieces::{
-    Converter, Cut, Made, PieceImporter, has_columns, malformed, parse_json,
-};
+use crate::importers::pieces::{Converter, Cut, Made, has_columns, malformed, parse_json};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
-
 pub(crate) const EXPORT: Known = Known {
     name: "google-pay",
     title: "Google Pay (Takeout)",
-    connector_key: "google-pay",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "takeout.google.com: choose Google Pay; the archive, or its folder Google transactions",
     contents: "transactions",
     recognise,
-    importer: |input, acceptor, _| {
-        let reader = input.into_reader();
-        Box::new(PieceImporter::new(reader, Cut::Rows, acceptor, Pay))
-    },
+    importer: |input, acceptor, _| Cut::Rows.importer(input.into_reader(), acceptor, Pay),
 };
 
 const SHAPE: Shape = Shape {

@@ -1,19 +1,15 @@
 //! Google's Timeline: where one was and how one got there. Older exports have `Records.json` and a file per month, newer ones
 //! `Timeline.json` from an Android phone or `location-history.json` from an iPhone; each says the same in its own words.
 
-use std::sync::LazyLock;
-
 use contract::time::Instant;
 use serde_json::{Value, json};
 
-use crate::exports::{Candidate, Known, Verdict};
+use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::{list, members_of, moment, seconds_to_moment, text};
-use crate::importers::pieces::{Converter, Cut, Made, PieceImporter, malformed, parse_json};
+use crate::importers::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
-
-static DECLARATION: LazyLock<String> = LazyLock::new(|| SHAPE.declaration());
 
 /// The lists in which the exports have their entries.
 const LISTS: &[&str] = &["locations", "timelineObjects", "semanticSegments"];
@@ -24,20 +20,14 @@ const SECONDS_APART: i64 = 60;
 pub(crate) const EXPORT: Known = Known {
     name: "google-timeline",
     title: "Google's Timeline (Records.json, Timeline.json)",
-    connector_key: "google-timeline",
-    declaration: || &DECLARATION,
+    declaration: Declared::Shape(SHAPE),
     origin: "Android: Settings > Location > Location services > Timeline > Export; iPhone: Google Maps > Your Timeline > Export. Before 2025: takeout.google.com",
     contents: "visits, trips, and where one was, once a minute at most",
     recognise,
     importer: |input, acceptor, _| {
         let reader = input.into_reader();
         let converter = Timeline { last: None };
-        Box::new(PieceImporter::new(
-            reader,
-            Cut::Members(LISTS),
-            acceptor,
-            converter,
-        ))
+        Cut::Members(LISTS).importer(reader, acceptor, converter)
     },
 };
 
