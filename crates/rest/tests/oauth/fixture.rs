@@ -327,20 +327,32 @@ impl<'a> Browser<'a> {
 
     /// Sends a form with files, its token first.
     pub(crate) async fn upload(&mut self, csrf: &str, files: &[(&str, &str)]) -> Answer {
-        let part = |head: String, content: &str| {
-            format!("--xYz\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n")
-        };
-        let mut body = part("name=\"csrf\"".to_owned(), csrf);
+        let files = files.iter();
+        let files = files.map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+        self.upload_bytes(csrf, &files.collect::<Vec<_>>()).await
+    }
+
+    pub(crate) async fn upload_bytes(&mut self, csrf: &str, files: &[(String, Vec<u8>)]) -> Answer {
+        let head = |head: &str| format!("--xYz\r\nContent-Disposition: form-data; {head}\r\n\r\n");
+        let mut body = head("name=\"csrf\"").into_bytes();
+        body.extend_from_slice(csrf.as_bytes());
         for (name, content) in files {
-            body += &part(format!("name=\"files\"; filename=\"{name}\""), content);
+            body.extend_from_slice(b"\r\n");
+            let part = head(&format!("name=\"files\"; filename=\"{name}\""));
+            body.extend_from_slice(part.as_bytes());
+            body.extend_from_slice(content);
         }
-        body += "--xYz--\r\n";
+        body.extend_from_slice(b"\r\n--xYz--\r\n");
         let kind = "multipart/form-data; boundary=xYz";
         let request = Request::post("/import").header("content-type", kind);
         self.send(request, body).await
     }
 
-    async fn send(&mut self, request: axum::http::request::Builder, body: String) -> Answer {
+    async fn send(
+        &mut self,
+        request: axum::http::request::Builder,
+        body: impl Into<Body>,
+    ) -> Answer {
         let pair = |(name, value): (&String, &String)| format!("{name}={value}");
         let cookies: Vec<String> = self.cookies.iter().map(pair).collect();
         let console = Console::for_public_url(&self.world.url);
@@ -349,10 +361,7 @@ impl<'a> Browser<'a> {
             .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
             .header("user-agent", "a browser of the test")
             .header("cookie", cookies.join("; "));
-        let answer = self
-            .world
-            .send(request.body(Body::from(body)).unwrap())
-            .await;
+        let answer = self.world.send(request.body(body.into()).unwrap()).await;
         for cookie in answer.headers.get_all("set-cookie") {
             let cookie = cookie.to_str().unwrap();
             let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();

@@ -8,13 +8,13 @@ const MBOX: &str = "From a@example.test Mon Mar  2 09:00:00 2026\nFrom: A <a@exa
     Date: Tue, 03 Mar 2026 09:00:00 +0000\nMessage-ID: <two@example.test>\n\nUntil when?\n";
 
 /// Where the form of a page goes.
-fn action(page: &Answer) -> String {
+pub(crate) fn action(page: &Answer) -> String {
     let form = page.text.split_once("action=\"/import/").unwrap().1;
     format!("/import/{}", form.split('"').next().unwrap())
 }
 
 /// Follows an upload to the page that says what came of it.
-async fn settled(browser: &mut Browser<'_>, sent: Answer) -> Answer {
+pub(crate) async fn settled(browser: &mut Browser<'_>, sent: Answer) -> Answer {
     assert_eq!(sent.status, 303, "{}", sent.text);
     let target = sent.header("location").to_owned();
     for _ in 0..600 {

@@ -26,3 +26,4 @@ mod sessions;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod signing_in;
+mod uploads;

@@ -1,6 +1,5 @@
 //! Work on uploads that may take long: it goes on without the browser, and says how far it is.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,9 +17,9 @@ const REMEMBERED: usize = 20;
 /// How long a browser waits for what is done soon, instead of being shown how far it is.
 const SOON: Duration = Duration::from_millis(700);
 
-/// The jobs by the id of their upload.
+/// The jobs with the id of their upload, in the order in which they began.
 #[derive(Default)]
-pub(crate) struct ImportJobs(Mutex<BTreeMap<String, Arc<Job>>>);
+pub(crate) struct ImportJobs(Mutex<Vec<(String, Arc<Job>)>>);
 
 pub(super) struct Job {
     pub(super) writes: bool,
@@ -59,16 +58,18 @@ pub(super) struct ProgressRow {
 }
 
 impl ImportJobs {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Job>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<(String, Arc<Job>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn find(&self, upload: &str) -> Option<Arc<Job>> {
-        self.all().get(upload).cloned()
+        let all = self.all();
+        let job = all.iter().find(|(id, _)| id == upload);
+        job.map(|(_, job)| Arc::clone(job))
     }
 
     pub(super) fn forget(&self, upload: &str) {
-        self.all().remove(upload);
+        self.all().retain(|(id, _)| id != upload);
     }
 
     /// Uploads on which something runs, and whether it writes.
@@ -89,11 +90,15 @@ impl ImportJobs {
     ) {
         let job = {
             let mut all = service.imports.all();
-            if let Some(job) = all.get(upload).filter(|job| job.outcome().is_none()) {
+            let running = all
+                .iter()
+                .find(|(id, job)| id == upload && job.outcome().is_none());
+            if let Some((_, job)) = running {
                 Arc::clone(job)
             } else {
                 let job = Arc::new(Job::new(writes));
-                all.insert(upload.to_owned(), Arc::clone(&job));
+                all.retain(|(id, _)| id != upload);
+                all.push((upload.to_owned(), Arc::clone(&job)));
                 drop_oldest(&mut all);
                 start(service, &job, work);
                 job
@@ -105,16 +110,15 @@ impl ImportJobs {
     }
 }
 
-fn drop_oldest(all: &mut BTreeMap<String, Arc<Job>>) {
-    let over: Vec<String> = all
-        .iter()
-        .filter(|(_, job)| job.outcome().is_some())
-        .map(|(upload, _)| upload.clone())
-        .collect();
-    let many = over.len().saturating_sub(REMEMBERED);
-    for upload in over.into_iter().take(many) {
-        all.remove(&upload);
-    }
+fn drop_oldest(all: &mut Vec<(String, Arc<Job>)>) {
+    let is_over = |job: &Job| job.outcome().is_some();
+    let over = all.iter().filter(|(_, job)| is_over(job)).count();
+    let mut many = over.saturating_sub(REMEMBERED);
+    all.retain(|(_, job)| {
+        let drops = many > 0 && is_over(job);
+        many -= usize::from(drops);
+        !drops
+    });
 }
 
 fn start(
@@ -224,6 +228,22 @@ impl ProgressRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_jobs_that_began_first_are_forgotten_first() {
+        let mut all = Vec::new();
+        for number in (0..REMEMBERED + 3).rev() {
+            let job = Job::new(true);
+            // One that still runs is kept, however old it is.
+            let is_over = number != REMEMBERED + 2;
+            job.state().outcome = is_over.then(|| Outcome::Failed(String::new()));
+            all.push((format!("{number:02}"), Arc::new(job)));
+        }
+        drop_oldest(&mut all);
+        let kept: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(kept.len(), REMEMBERED + 1);
+        assert_eq!((kept[0], kept[1], kept[REMEMBERED]), ("22", "19", "00"));
+    }
 
     #[test]
     fn progress_is_said_in_words() {

@@ -15,7 +15,7 @@ use crate::body_stream::BodyError;
 use crate::problem::Problem;
 use crate::service::Service;
 
-const MAX_FILES: usize = 500;
+const MAX_FILES: usize = 20_000;
 const MAX_FIELD_BYTES: usize = 4_096;
 
 pub(super) fn root(service: &Service) -> Result<Arc<Path>, Problem> {

@@ -15,6 +15,10 @@ use crate::owner::{FileName, ImportFiles};
 const KEPT: Duration = Duration::from_hours(24);
 const MAX_NAME_BYTES: usize = 120;
 const NAMED: usize = 5;
+/// Where folders stand that were uploaded.
+const FOLDERS: &str = "folders";
+/// Folders inside folders; deeper files are taken by themselves.
+const DEEPEST: usize = 24;
 
 pub(super) struct Staged {
     pub(super) id: String,
@@ -85,8 +89,17 @@ impl Staged {
             .collect()
     }
 
-    /// Creates the file for one that a browser sends, in a folder of its own.
+    /// Creates the file for one that a browser sends: a file of a folder where it stands in that folder, any other in a folder
+    /// of its own.
     pub(super) fn create(&self, number: usize, name: &str) -> io::Result<File> {
+        if let Some(path) = path_in_folder(name) {
+            let path = self.folder.join(FOLDERS).join(path);
+            let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+            // Two folders of the same name may have a file of the same name.
+            if let Ok(file) = folder.and_then(|()| File::create_new(&path)) {
+                return Ok(file);
+            }
+        }
         let folder = self.folder.join(number.to_string());
         fs::create_dir_all(&folder)?;
         File::create_new(folder.join(safe_name(name)))
@@ -132,26 +145,39 @@ fn sweep(root: &Path, now: Instant) {
     }
 }
 
+/// Where a file of a folder stands in it, as browsers say it, without what leads elsewhere.
+fn path_in_folder(name: &str) -> Option<PathBuf> {
+    let parts = name.split('/').map(plain_name);
+    let parts = parts.filter(|part| !part.trim_matches('.').is_empty());
+    let parts: Vec<String> = parts.collect();
+    let is_in_folder = (2..=DEEPEST).contains(&parts.len());
+    is_in_folder.then(|| parts.iter().collect())
+}
+
 /// The last part of a name that a browser gives, without what a file system would read as something else.
 fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    match plain_name(last.trim_start_matches('.')) {
+        name if name.is_empty() => "file".to_owned(),
+        name => name,
+    }
+}
+
+fn plain_name(name: &str) -> String {
     let plain = |c: char| {
-        if c.is_control() || "<>:\"|?*".contains(c) {
+        if c.is_control() || "<>:\"|?*/\\".contains(c) {
             '_'
         } else {
             c
         }
     };
-    let name: String = last.trim_start_matches('.').chars().map(plain).collect();
+    let name: String = name.chars().map(plain).collect();
     // The ending may say what it is.
     let mut start = name.len().saturating_sub(MAX_NAME_BYTES);
     while !name.is_char_boundary(start) {
         start += 1;
     }
-    match name.get(start..).unwrap_or_default() {
-        "" => "file".to_owned(),
-        name => name.to_owned(),
-    }
+    name.get(start..).unwrap_or_default().to_owned()
 }
 
 fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
@@ -169,17 +195,20 @@ fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
         }
         return Ok(());
     };
+    // The owner knows the name of the upload, not where it is kept.
+    let kept_in = path.parent().unwrap_or(path);
     for skipped in walked.skipped {
-        contents
-            .left
-            .push(format!("{}: {}", skipped.path, skipped.why));
+        let shown = Path::new(&skipped.path);
+        let shown = shown.strip_prefix(kept_in).unwrap_or(shown).display();
+        contents.left.push(format!("{shown}: {}", skipped.why));
     }
     for member in walked.members {
         let inside = member.inside().to_owned();
         let file_name = inside.rsplit('/').next().unwrap_or_default().to_owned();
         let opened = member.open().map_err(|error| error.to_string());
         let input = opened.and_then(|content| {
-            Input::from_file(&inside, &file_name, content).map_err(|error| error.to_string())
+            let input = Input::from_file(member.path(), &file_name, content);
+            input.map_err(|error| error.to_string())
         });
         match input {
             Ok(input) => add(contents, input.contents(), (path, Some(member), &inside)),
@@ -276,6 +305,15 @@ mod tests {
             ("a\0b\n.csv", "a_b_.csv"),
         ] {
             assert_eq!(safe_name(name), safe, "{name:?}");
+        }
+        for (name, path) in [
+            ("notes/a.md", Some("notes/a.md")),
+            ("/../notes/./.obsidian/a\\b", Some("notes/.obsidian/a_b")),
+            ("../../a.md", None),
+            ("a.md", None),
+        ] {
+            let expected = path.map(PathBuf::from);
+            assert_eq!(path_in_folder(name), expected, "{name:?}");
         }
         let long = format!("{}é.jsonl", "x".repeat(500));
         assert!(safe_name(&long).ends_with("é.jsonl") && safe_name(&long).len() <= MAX_NAME_BYTES);
