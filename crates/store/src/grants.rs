@@ -87,6 +87,33 @@ pub enum RevocationReason {
     TokensEnded,
 }
 
+impl Revocation {
+    pub(crate) fn by_owner(at: Instant) -> Self {
+        Self {
+            at,
+            reason: RevocationReason::Owner,
+        }
+    }
+}
+
+impl RevocationReason {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::ConnectionRemoved => "connection_removed",
+            Self::TokensEnded => "tokens_ended",
+        }
+    }
+
+    /// The reason that is stored under this name; the owner's where it is none of ours.
+    pub(crate) fn named(name: &str) -> Self {
+        [Self::ConnectionRemoved, Self::TokensEnded]
+            .into_iter()
+            .find(|known| name == known.as_str())
+            .unwrap_or(Self::Owner)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {
     pub id: String,

@@ -23,9 +23,7 @@ use crate::{Result, StoreError};
 pub(super) use self::ended::Endings;
 pub(super) use self::narrow::forget_connection;
 pub(super) use self::pending::Pending;
-use self::revoking::{
-    by_owner, reason_name, revoke_family, revoke_grant, revoke_package, revoke_token,
-};
+use self::revoking::{revoke_family, revoke_grant, revoke_package, revoke_token};
 
 const GRANT_COLUMNS: &str = "id, package_id, client_id, document, issued_at, expires_at, revoked_at, \
                              revoked_reason, narrowed_at, last_used_at, redeem_by";
@@ -148,8 +146,12 @@ impl Grants for EmbeddedStore {
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked> {
         let revoked = self.database.transact(|transaction| {
             match what {
-                Revocable::Grant(id) => revoke_grant(transaction, id.as_str(), by_owner(at)),
-                Revocable::Package(id) => revoke_package(transaction, id.as_str(), by_owner(at)),
+                Revocable::Grant(id) => {
+                    revoke_grant(transaction, id.as_str(), Revocation::by_owner(at))
+                }
+                Revocable::Package(id) => {
+                    revoke_package(transaction, id.as_str(), Revocation::by_owner(at))
+                }
                 Revocable::Token(id) => revoke_token(transaction, id, at),
                 Revocable::Family(id) => revoke_family(transaction, id, at),
             }
@@ -426,12 +428,6 @@ fn revocation(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revocatio
     let reason: String = row.get(column + 1)?;
     Ok(Some(Revocation {
         at,
-        reason: [
-            RevocationReason::ConnectionRemoved,
-            RevocationReason::TokensEnded,
-        ]
-        .into_iter()
-        .find(|known| reason == reason_name(*known))
-        .unwrap_or(RevocationReason::Owner),
+        reason: RevocationReason::named(&reason),
     }))
 }

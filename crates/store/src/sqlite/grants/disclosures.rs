@@ -1,28 +1,22 @@
-//! The disclosure log: numbered entries, each hashed together with the one before, so that no entry can be changed,
-//! taken out or put in without the chain showing it.
+//! The rows of the disclosure log, and the ends of its chain.
 
 mod check;
 mod cut;
 
-use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use contract::id::GrantId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use sha2::{Digest, Sha256};
 
 use self::check::check;
-use self::cut::Entry;
 use super::ended::revoke_all;
 use super::pending::{Batch, Ended, taken};
 use super::{EmbeddedStore, Pending};
+use crate::disclosure_log::{Entry, Head, LastUses};
 use crate::grants::{ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
 use crate::{Result, StoreError};
-
-/// Where the chain starts, and what keeps its hashes apart from any other use of the same bytes.
-const DOMAIN: &[u8] = b"pdpp disclosure 1\0";
 
 /// How long disclosures wait for other writers: together with the time they are gathered, well under the promised second.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -33,46 +27,20 @@ const MOST_PENDING: usize = 50_000;
 const END: &str = "disclosures";
 const START: &str = "disclosures_dropped";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
-    sequence: u64,
-    hash: [u8; 32],
+fn head_to_bytes(head: Head) -> [u8; 40] {
+    let mut bytes = [0; 40];
+    let (sequence, hash) = bytes.split_at_mut(8);
+    sequence.copy_from_slice(&head.sequence.to_be_bytes());
+    hash.copy_from_slice(&head.hash);
+    bytes
 }
 
-impl Head {
-    const EMPTY: Head = Head {
-        sequence: 0,
-        hash: [0; 32],
-    };
-
-    fn extended(self, entry: &[u8]) -> Head {
-        let sequence = self.sequence + 1;
-        let mut hasher = Sha256::new();
-        hasher.update(DOMAIN);
-        hasher.update(self.hash);
-        hasher.update(sequence.to_be_bytes());
-        hasher.update(entry);
-        Head {
-            sequence,
-            hash: hasher.finalize().into(),
-        }
-    }
-
-    fn to_bytes(self) -> [u8; 40] {
-        let mut bytes = [0; 40];
-        let (sequence, hash) = bytes.split_at_mut(8);
-        sequence.copy_from_slice(&self.sequence.to_be_bytes());
-        hash.copy_from_slice(&self.hash);
-        bytes
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Head> {
-        let (sequence, hash) = bytes.split_first_chunk::<8>()?;
-        Some(Head {
-            sequence: u64::from_be_bytes(*sequence),
-            hash: hash.try_into().ok()?,
-        })
-    }
+fn head_from_bytes(bytes: &[u8]) -> Option<Head> {
+    let (sequence, hash) = bytes.split_first_chunk::<8>()?;
+    Some(Head {
+        sequence: u64::from_be_bytes(*sequence),
+        hash: hash.try_into().ok()?,
+    })
 }
 
 /// What waited outside the database at one moment.
@@ -316,7 +284,7 @@ fn put(transaction: &Transaction<'_>, head: Head, entry: &str) -> rusqlite::Resu
 fn note_head(transaction: &Transaction<'_>, name: &str, head: Head) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
-        .execute(params![name, head.to_bytes().as_slice()])
+        .execute(params![name, head_to_bytes(head).as_slice()])
         .map(drop)
 }
 
@@ -326,18 +294,7 @@ fn note_uses(
     disclosures: &[Disclosure],
     uses: &[TokenUse],
 ) -> rusqlite::Result<()> {
-    let mut tokens: BTreeMap<&str, i64> = BTreeMap::new();
-    for used in uses {
-        let latest = tokens.entry(&used.token_id).or_insert(used.at.0);
-        *latest = used.at.0.max(*latest);
-    }
-    let mut grants: BTreeMap<&str, i64> = BTreeMap::new();
-    for disclosure in disclosures {
-        for grant in &disclosure.grant_ids {
-            let latest = grants.entry(grant.as_str()).or_insert(disclosure.at.0);
-            *latest = disclosure.at.0.max(*latest);
-        }
-    }
+    let LastUses { tokens, grants } = LastUses::of(disclosures, uses);
     for (table, latest) in [("tokens", tokens), ("grants", grants)] {
         let mut statement = transaction.prepare_cached(&format!(
             "UPDATE {table} SET last_used_at = max(coalesce(last_used_at, ?2), ?2) WHERE id = ?1"
@@ -352,7 +309,7 @@ fn note_uses(
 fn stored_head(connection: &Connection, name: &str) -> rusqlite::Result<Option<Head>> {
     connection
         .prepare_cached("SELECT value FROM meta WHERE name = ?1")?
-        .query_row([name], |row| Ok(bytes(row, 0)?.and_then(Head::from_bytes)))
+        .query_row([name], |row| Ok(bytes(row, 0)?.and_then(head_from_bytes)))
         .optional()
         .map(Option::flatten)
 }

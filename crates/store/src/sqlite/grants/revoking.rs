@@ -6,21 +6,6 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::grants::{Revocation, RevocationReason, Revoked};
 use crate::registry::EntryKind;
 
-pub(super) fn by_owner(at: Instant) -> Revocation {
-    Revocation {
-        at,
-        reason: RevocationReason::Owner,
-    }
-}
-
-pub(super) fn reason_name(reason: RevocationReason) -> &'static str {
-    match reason {
-        RevocationReason::Owner => "owner",
-        RevocationReason::ConnectionRemoved => "connection_removed",
-        RevocationReason::TokensEnded => "tokens_ended",
-    }
-}
-
 pub(super) fn revoke_grant(
     transaction: &Transaction<'_>,
     id: &str,
@@ -30,7 +15,7 @@ pub(super) fn revoke_grant(
     if revoked == Revoked::Now {
         transaction.execute(
             "UPDATE grants SET revoked_at = ?2, revoked_reason = ?3 WHERE id = ?1",
-            params![id, revocation.at.0, reason_name(revocation.reason)],
+            params![id, revocation.at.0, revocation.reason.as_str()],
         )?;
     }
     Ok(revoked)
@@ -42,7 +27,7 @@ pub(super) fn revoke_package(
     revocation: Revocation,
 ) -> rusqlite::Result<Revoked> {
     let revoked = known_end(transaction, "packages", id)?;
-    let values = params![id, revocation.at.0, reason_name(revocation.reason)];
+    let values = params![id, revocation.at.0, revocation.reason.as_str()];
     if revoked == Revoked::Now {
         transaction.execute(
             "UPDATE packages SET revoked_at = ?2, revoked_reason = ?3 WHERE id = ?1",

@@ -1,66 +1,11 @@
 //! Drops the beginning of the log by the owner's rule: the log records it, and the rest stays provable from there.
 
-use contract::time::Instant;
 use rusqlite::{Connection, Transaction};
-use serde::{Deserialize, Serialize};
 
 use super::{END, EmbeddedStore, Head, START, bytes, end, note_head, put, stored_head};
-use crate::grants::Disclosure;
+use crate::disclosure_log::{Cut, Dropping, Logged};
 use crate::keeping::{Keep, Retention};
 use crate::{Result, StoreError};
-
-/// An entry that records that all entries up to one were dropped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Cut {
-    at: Instant,
-    dropped_through: u64,
-    /// Its hash, which the first remaining entry continues.
-    hash: String,
-}
-
-impl Cut {
-    fn after(last: Head, at: Instant) -> Self {
-        Self {
-            at,
-            dropped_through: last.sequence,
-            hash: hex(&last.hash),
-        }
-    }
-
-    pub(super) fn is_after(&self, last: Head) -> bool {
-        self.dropped_through == last.sequence && self.hash == hex(&last.hash)
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
-    bytes.iter().flat_map(digits).collect()
-}
-
-pub(super) enum Entry {
-    Disclosure(Disclosure),
-    Cut(Cut),
-}
-
-impl Entry {
-    pub(super) fn read(text: &[u8]) -> serde_json::Result<Self> {
-        match serde_json::from_slice(text) {
-            Ok(disclosure) => Ok(Self::Disclosure(disclosure)),
-            Err(error) => serde_json::from_slice(text)
-                .map(Self::Cut)
-                .map_err(|_| error),
-        }
-    }
-
-    fn at(&self) -> Instant {
-        match self {
-            Self::Disclosure(disclosure) => disclosure.at,
-            Self::Cut(cut) => cut.at,
-        }
-    }
-}
 
 enum NotDropped {
     Broken(u64),
@@ -123,26 +68,20 @@ fn droppable(
     retention: Retention,
     end: Head,
 ) -> std::result::Result<(Head, u64), NotDropped> {
-    let mut head = stored_head(connection, START)?.unwrap_or(Head::EMPTY);
+    let start = stored_head(connection, START)?.unwrap_or(Head::EMPTY);
+    let mut dropping = Dropping::from(start, end, retention);
     let mut statement = connection
         .prepare_cached("SELECT sequence, entry, hash FROM disclosures ORDER BY sequence")?;
     let mut rows = statement.query([])?;
-    let mut dropped = 0;
     while let Some(row) = rows.next()? {
-        let text = bytes(row, 1)?.unwrap_or_default();
-        let next = head.extended(text);
-        let entry = Entry::read(text).map_err(|_| NotDropped::Broken(next.sequence))?;
-        let from_newest = end.sequence.saturating_sub(head.sequence);
-        if retention.keeps(from_newest, Some(entry.at())) {
+        let found = Logged {
+            sequence: row.get(0)?,
+            entry: bytes(row, 1)?.unwrap_or_default(),
+            hash: bytes(row, 2)?,
+        };
+        if !dropping.take(found).map_err(NotDropped::Broken)? {
             break;
         }
-        let is_sound = row.get::<_, i64>(0).ok() == i64::try_from(next.sequence).ok()
-            && bytes(row, 2)? == Some(next.hash.as_slice());
-        if !is_sound {
-            return Err(NotDropped::Broken(next.sequence));
-        }
-        dropped += u64::from(matches!(entry, Entry::Disclosure(_)));
-        head = next;
     }
-    Ok((head, dropped))
+    Ok((dropping.last, dropping.dropped))
 }
