@@ -5,7 +5,9 @@
 
 mod address;
 mod failure;
+mod grants;
 mod pool;
+mod registry;
 mod schema;
 
 use std::path::PathBuf;

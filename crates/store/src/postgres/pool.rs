@@ -161,12 +161,21 @@ impl Pool {
     /// Changes something in one transaction. After [`StoreError::Unavailable`] it may have been committed; after any other
     /// error it was not. Nothing is tried again here.
     pub(crate) fn transact<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
+        self.transact_if(|tx| work(tx).map(Some))?
+            .ok_or(StoreError::Stopped)
+    }
+
+    /// The same; where the work finds that it must not be done and returns `None`, nothing is.
+    pub(crate) fn transact_if<T>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let tx = self.begin(Some("ISOLATION LEVEL READ COMMITTED READ WRITE"))?;
         match work(&tx) {
-            Ok(value) => tx.commit().map(|()| value),
-            Err(error) => {
+            Ok(Some(value)) => tx.commit().map(|()| Some(value)),
+            unfit => {
                 tx.roll_back();
-                Err(error)
+                unfit
             }
         }
     }
