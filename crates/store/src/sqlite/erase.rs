@@ -372,7 +372,7 @@ mod tests {
         let (begun, finished) = store.database.read(erasures).unwrap();
         assert_eq!((begun, finished), (2, 2), "killed after step {step}");
         assert_eq!(holding(killed.path()), Vec::<PathBuf>::new(), "{step}");
-        let index = store.current_index().unwrap();
+        let index = store.index.current_index().unwrap();
         let searcher = &index.view().searcher;
         assert!(
             searcher
@@ -509,7 +509,7 @@ mod tests {
     fn a_purge_takes_only_deletions_that_the_index_has_seen() {
         let folder = tempfile::tempdir().unwrap();
         let (store, [_, home]) = filled(folder.path());
-        let indexed = store.current_index().unwrap().committed();
+        let indexed = store.index.current_index().unwrap().committed();
         let deletion = change("kept", ChangeOp::Delete);
         store.write(&home, vec![deletion]).unwrap();
         let purge = |upto| {
