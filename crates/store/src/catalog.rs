@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use contract::declaration::Declaration;
+use contract::declaration::{Declaration, DeclarationErrors};
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use contract::json;
 use contract::time::Instant;
 
-use crate::Result;
+use crate::{Result, StoreError};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamRef {
@@ -76,4 +77,35 @@ pub trait Catalog {
     /// Erases a connection with its records, history, index entries and blobs.
     fn remove_connection(&self, id: &ConnectionId) -> Result<Removed>;
     fn stream_stats(&self) -> Result<Vec<StreamStats>>;
+}
+
+/// Refuses a version of a declaration that was registered before with other content.
+pub(crate) fn refuse_other_content(known: &str, declaration: &Declaration) -> Result<()> {
+    if json::same_value(known, declaration.as_str()) {
+        return Ok(());
+    }
+    let version = declaration.declaration_version.as_str();
+    let rule = format!(
+        "version {version:?} was registered before with other content; choose a declaration_version that was never used"
+    );
+    Err(DeclarationErrors::one("/declaration_version", rule).into())
+}
+
+/// The slug itself, or the first of `slug-2`, `slug-3` … that is free.
+pub(crate) fn free_id(
+    slug: &ConnectionId,
+    taken: impl Fn(&ConnectionId) -> bool,
+) -> Result<ConnectionId> {
+    if !taken(slug) {
+        return Ok(slug.clone());
+    }
+    (2_u32..10_000)
+        .filter_map(|number| {
+            let suffix = format!("-{number}");
+            let room = 32 - suffix.len();
+            let stem: String = slug.as_str().chars().take(room).collect();
+            ConnectionId::parse(format!("{stem}{suffix}")).ok()
+        })
+        .find(|id| !taken(id))
+        .ok_or_else(|| StoreError::ConnectionExists(slug.clone()))
 }

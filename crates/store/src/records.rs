@@ -4,10 +4,12 @@ use contract::id::{ConnectionId, StreamName};
 use contract::json::RecordBody;
 use contract::key::RecordKey;
 pub use contract::query::Order as Direction;
+use contract::scalar::Scalar;
 use contract::time::Instant;
 
 use crate::Result;
 use crate::catalog::StreamRef;
+use crate::index::layout::StreamLayout;
 
 #[derive(Debug, Clone)]
 pub struct Change {
@@ -82,6 +84,22 @@ pub enum SortValue {
     Real(f64),
     /// Null, absent or unreadable: sorts last in both directions.
     Missing,
+}
+
+impl SortValue {
+    /// The value of the cursor field of a record.
+    pub(crate) fn of(layout: &StreamLayout, body: &RecordBody) -> Self {
+        let scalar = layout.cursor.as_ref().and_then(|(field, kind)| {
+            let raw = body.get(field.as_str())?;
+            Scalar::from_json(*kind, raw)
+        });
+        match scalar {
+            Some(Scalar::Integer(value)) => Self::Integer(value),
+            Some(Scalar::Instant(value)) => Self::Integer(value.0),
+            Some(Scalar::Number(value)) => Self::Real(value),
+            Some(Scalar::Boolean(_) | Scalar::Text(_)) | None => Self::Missing,
+        }
+    }
 }
 
 /// The position of one record in an order; a page continues strictly after it.

@@ -95,7 +95,7 @@ impl Blobs for EmbeddedStore {
 }
 
 /// Reads a file and checks the hash that names it.
-pub(super) struct Verified {
+pub(crate) struct Verified {
     file: File,
     path: PathBuf,
     id: BlobId,
@@ -105,7 +105,7 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    pub(super) fn new(file: File, path: &Path, id: &BlobId, size_bytes: u64) -> Self {
+    pub(crate) fn new(file: File, path: &Path, id: &BlobId, size_bytes: u64) -> Self {
         Self {
             file,
             path: path.to_owned(),
@@ -299,7 +299,7 @@ impl EmbeddedStore {
 }
 
 /// The part of a buffer that was read. A reader that claims more than there is room for is broken.
-pub(super) fn filled(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
+pub(crate) fn filled(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
     let filled = buffer.get(..read);
     filled
         .ok_or_else(|| io::Error::other("a reader claims to have read more than its buffer holds"))

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use contract::declaration::{Declaration, DeclarationErrors, plan_change};
+use contract::declaration::{Declaration, plan_change};
 use contract::id::{ConnectionId, ConnectorKey};
-use contract::json;
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::EmbeddedStore;
 use super::declared_records::DeclaredRecords;
 use super::sources::taken_slots;
-use crate::catalog::{Catalog, Connection, Declared, NewConnection, Removed, StreamStats};
+use crate::catalog::{
+    Catalog, Connection, Declared, NewConnection, Removed, StreamStats, free_id,
+    refuse_other_content,
+};
 use crate::index::layout::StreamLayout;
 use crate::index::sources::reading_number;
+use crate::redeclaring::refuse_losses;
 use crate::{Result, StoreError};
 
 impl Catalog for EmbeddedStore {
@@ -36,7 +39,7 @@ impl Catalog for EmbeddedStore {
                 return Ok(Declared::Added);
             };
             let mut records = DeclaredRecords::new(self, transaction, declaration);
-            records.refuse_losses(change)?;
+            refuse_losses(&mut records, declaration, change)?;
             self.register(transaction, declaration)?;
             records.reorder(change)?;
             Ok(Declared::Updated {
@@ -144,15 +147,10 @@ impl EmbeddedStore {
             )
             .optional()
             .map_err(self.database.failed())?;
-        match known {
-            Some(known) if !json::same_value(&known, declaration.as_str()) => {
-                let rule = format!(
-                    "version {version:?} was registered before with other content; choose a declaration_version that was never used"
-                );
-                Err(DeclarationErrors::one("/declaration_version", rule).into())
-            }
-            known => Ok(known.is_some()),
+        if let Some(known) = &known {
+            refuse_other_content(known, declaration)?;
         }
+        Ok(known.is_some())
     }
 
     /// Stores the declaration, gives new fields their slots and new streams their rows.
@@ -237,20 +235,4 @@ fn add_stream_rows(
             .execute(params![connection, stream.name.as_str(), newest])?;
     }
     Ok(())
-}
-
-/// The slug itself, or the first of `slug-2`, `slug-3` … that is free.
-fn free_id(slug: &ConnectionId, taken: impl Fn(&ConnectionId) -> bool) -> Result<ConnectionId> {
-    if !taken(slug) {
-        return Ok(slug.clone());
-    }
-    (2_u32..10_000)
-        .filter_map(|number| {
-            let suffix = format!("-{number}");
-            let room = 32 - suffix.len();
-            let stem: String = slug.as_str().chars().take(room).collect();
-            ConnectionId::parse(format!("{stem}{suffix}")).ok()
-        })
-        .find(|id| !taken(id))
-        .ok_or_else(|| StoreError::ConnectionExists(slug.clone()))
 }

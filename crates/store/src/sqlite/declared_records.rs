@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use contract::declaration::{Declaration, DeclarationChange, DeclarationError, DeclarationErrors};
+use contract::declaration::{Declaration, DeclarationChange};
 use contract::id::StreamName;
 use contract::json::RecordBody;
 use rusqlite::{Connection, Transaction, params};
@@ -14,10 +14,12 @@ use rusqlite::{Connection, Transaction, params};
 use super::EmbeddedStore;
 use super::database::{changed, record_name};
 use super::digest::{CHECKED, Changed, checked_live, readable};
-use super::write::sort_value;
+use super::walk::sort_value;
 use crate::Result;
 use crate::index::layout::{StreamLayout, TakenSlots};
 use crate::index::parse_stored;
+use crate::records::SortValue;
+use crate::redeclaring::HeldRecords;
 
 /// Rows rewritten at a time when the order of a stream changes.
 const REORDER_CHUNK: usize = 5_000;
@@ -49,57 +51,6 @@ impl<'a> DeclaredRecords<'a> {
         self.damaged.into_iter().collect()
     }
 
-    /// Refuses to drop or retype what existing records hold.
-    pub(super) fn refuse_losses(&mut self, change: &DeclarationChange) -> Result<()> {
-        let mut refusals = Vec::new();
-        for removed in &change.removed {
-            let (is_held, what) = match &removed.field {
-                None => (
-                    self.any_record(&removed.stream)?,
-                    format!(
-                        "the stream {:?} is missing here, and",
-                        removed.stream.as_str()
-                    ),
-                ),
-                Some(field) => {
-                    let has_data = |body: &RecordBody| body.get(field.as_str()).is_some();
-                    (
-                        self.any_record_with(&removed.stream, has_data)?,
-                        "it is missing, and".to_owned(),
-                    )
-                }
-            };
-            if is_held {
-                refusals.push(DeclarationError {
-                    path: removed.path.clone(),
-                    rule: format!(
-                        "{what} records hold it, so it cannot be removed; keep it, or remove the connections first"
-                    ),
-                });
-            }
-        }
-        for retyped in &change.retyped {
-            let stream = self.declaration.stream(retyped.stream.as_str());
-            let field = stream.and_then(|stream| stream.field(retyped.field.as_str()));
-            let violates = |body: &RecordBody| match (field, body.get(retyped.field.as_str())) {
-                (Some(field), Some(raw)) => !field.accepts(raw),
-                _ => false,
-            };
-            if self.any_record_with(&retyped.stream, violates)? {
-                refusals.push(DeclarationError {
-                    path: retyped.path.clone(),
-                    rule: "existing records hold values of another type; widen the type instead"
-                        .to_owned(),
-                });
-            }
-        }
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(DeclarationErrors(refusals).into())
-        }
-    }
-
     /// Recomputes the order of streams whose cursor field changed.
     pub(super) fn reorder(&mut self, change: &DeclarationChange) -> Result<()> {
         let failed = self.store.database.failed();
@@ -123,7 +74,10 @@ impl<'a> DeclaredRecords<'a> {
                         self.transaction
                             .prepare_cached("UPDATE records SET sort = ?2 WHERE row_id = ?1")
                             .and_then(|mut statement| {
-                                statement.execute(params![row.number, sort_value(&layout, &body)])
+                                statement.execute(params![
+                                    row.number,
+                                    sort_value(SortValue::of(&layout, &body))
+                                ])
                             })
                             .map_err(&failed)?;
                     }
@@ -150,8 +104,31 @@ impl<'a> DeclaredRecords<'a> {
         any.map_err(self.store.database.failed())
     }
 
-    /// Whether the stream has any live record, in any connection of the connector.
-    fn any_record(&self, stream: &StreamName) -> Result<bool> {
+    fn note(&mut self, damage: &Changed) -> Result<()> {
+        let name = record_name(self.transaction, damage).map_err(self.store.database.failed())?;
+        self.damaged.insert(name);
+        Ok(())
+    }
+
+    fn stream_ids(&self, stream: &StreamName) -> Result<Vec<i64>> {
+        let ids = || -> rusqlite::Result<Vec<i64>> {
+            self.transaction
+                .prepare_cached(
+                    "SELECT streams.id FROM streams JOIN connections ON connections.id = connection_id
+                     WHERE connector_key = ?1 AND streams.name = ?2",
+                )?
+                .query_map(
+                    [self.declaration.connector_key().as_str(), stream.as_str()],
+                    |row| row.get(0),
+                )?
+                .collect()
+        };
+        ids().map_err(self.store.database.failed())
+    }
+}
+
+impl HeldRecords for DeclaredRecords<'_> {
+    fn any(&mut self, stream: &StreamName) -> Result<bool> {
         for id in self.stream_ids(stream)? {
             if self.has_records(id)? {
                 return Ok(true);
@@ -160,11 +137,10 @@ impl<'a> DeclaredRecords<'a> {
         Ok(false)
     }
 
-    /// Whether any live record of the stream, in any connection of the connector, satisfies the test.
-    fn any_record_with(
+    fn any_with(
         &mut self,
         stream: &StreamName,
-        test: impl Fn(&RecordBody) -> bool,
+        test: &dyn Fn(&RecordBody) -> bool,
     ) -> Result<bool> {
         let failed = self.store.database.failed();
         for id in self.stream_ids(stream)? {
@@ -190,28 +166,6 @@ impl<'a> DeclaredRecords<'a> {
             }
         }
         Ok(false)
-    }
-
-    fn note(&mut self, damage: &Changed) -> Result<()> {
-        let name = record_name(self.transaction, damage).map_err(self.store.database.failed())?;
-        self.damaged.insert(name);
-        Ok(())
-    }
-
-    fn stream_ids(&self, stream: &StreamName) -> Result<Vec<i64>> {
-        let ids = || -> rusqlite::Result<Vec<i64>> {
-            self.transaction
-                .prepare_cached(
-                    "SELECT streams.id FROM streams JOIN connections ON connections.id = connection_id
-                     WHERE connector_key = ?1 AND streams.name = ?2",
-                )?
-                .query_map(
-                    [self.declaration.connector_key().as_str(), stream.as_str()],
-                    |row| row.get(0),
-                )?
-                .collect()
-        };
-        ids().map_err(self.store.database.failed())
     }
 }
 

@@ -1,27 +1,17 @@
 //! The digest that every record carries, in the table of records and in that of their versions, checked whenever it is read.
 //!
-//! The engine keeps no checksums: a bit that flips on the disk inside a text would be read as if it had been written. The
-//! digest is a CRC-32, which the processor helps to compute: it finds every flipped bit, and is no proof against somebody who
-//! can write the file. Rows of older formats have none until they are given one, some at every start.
+//! The engine keeps no checksums: a bit that flips on the disk inside a text would be read as if it had been written. Rows of older formats have none until they are given one, some at every start.
 
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::EmbeddedStore;
 use crate::Result;
+use crate::record_digest::Content;
 
 /// How many rows get a digest in one transaction, and how often at a start.
 const CHUNK: usize = 5_000;
 const CHUNKS_AT_START: usize = 20;
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Content<'a> {
-    pub(super) stream: i64,
-    pub(super) key: &'a str,
-    pub(super) version: u64,
-    pub(super) emitted_at: &'a str,
-    pub(super) data: Option<&'a str>,
-}
 
 /// The columns of a content with its digest, for [`checked`].
 pub(super) const CHECKED: &str = "stream_id, key, version, emitted_at, data, digest";
@@ -33,43 +23,26 @@ pub(super) struct Changed {
     pub(super) key: String,
 }
 
-impl<'a> Content<'a> {
-    /// Reads the columns of [`CHECKED`] from this one on, without the digest.
-    fn from_row(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        let read = || -> rusqlite::Result<Self> {
-            Ok(Self {
-                stream: row.get(first)?,
-                key: present(row, first + 1)?,
-                version: row.get(first + 2)?,
-                emitted_at: present(row, first + 3)?,
-                data: text(row, first + 4)?,
-            })
-        };
-        read().map_err(|_| damaged(row, first, first + 1))
-    }
+/// Reads the columns of [`CHECKED`] from this one on, without the digest.
+fn content_from_row<'a>(row: &'a Row<'_>, first: usize) -> rusqlite::Result<Content<'a>> {
+    let read = || -> rusqlite::Result<Content<'a>> {
+        Ok(Content {
+            stream: row.get(first)?,
+            key: present(row, first + 1)?,
+            version: row.get(first + 2)?,
+            emitted_at: present(row, first + 3)?,
+            data: text(row, first + 4)?,
+        })
+    };
+    read().map_err(|_| damaged(row, first, first + 1))
+}
 
-    pub(super) fn digest(&self) -> i64 {
-        let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&self.stream.to_le_bytes());
-        hasher.update(&self.version.to_le_bytes());
-        for part in [self.key, self.emitted_at] {
-            hasher.update(&part.len().to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        if let Some(data) = self.data {
-            hasher.update(&[1]);
-            hasher.update(data.as_bytes());
-        }
-        hasher.finalize().into()
+/// Refuses a record that is not what was written.
+pub(super) fn check(content: &Content<'_>, digest: Option<i64>) -> rusqlite::Result<()> {
+    if content.is_written_with(digest) {
+        return Ok(());
     }
-
-    /// Refuses a record that is not what was written. A row without a digest cannot be checked.
-    pub(super) fn check(&self, digest: Option<i64>) -> rusqlite::Result<()> {
-        if digest.is_none_or(|digest| digest == self.digest()) {
-            return Ok(());
-        }
-        Err(Changed::error(self.stream, self.key.to_owned()))
-    }
+    Err(Changed::error(content.stream, content.key.to_owned()))
 }
 
 impl Changed {
@@ -95,22 +68,10 @@ pub(super) fn readable(row: &Row<'_>, column: usize) -> rusqlite::Result<String>
     })
 }
 
-/// The digest of a record, for those who measure what it costs.
-pub fn record_digest(data: &str) -> i64 {
-    let content = Content {
-        stream: 1,
-        key: "",
-        version: 1,
-        emitted_at: "",
-        data: Some(data),
-    };
-    content.digest()
-}
-
 /// Reads the columns of [`CHECKED`] from this one on: what the record holds, if it is what was written.
 pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<String>> {
-    let content = Content::from_row(row, first)?;
-    content.check(row.get(first + 5)?)?;
+    let content = content_from_row(row, first)?;
+    check(&content, row.get(first + 5)?)?;
     Ok(content.data.map(str::to_owned))
 }
 
@@ -186,7 +147,7 @@ fn fill(transaction: &Transaction<'_>, table: &Table) -> rusqlite::Result<bool> 
     let found: Vec<(i64, Option<i64>)> = transaction
         .prepare_cached(table.rows)?
         .query_map(params![upto, CHUNK], |row| {
-            let content = Content::from_row(row, 1);
+            let content = content_from_row(row, 1);
             Ok((row.get(0)?, content.ok().map(|content| content.digest())))
         })?
         .collect::<rusqlite::Result<_>>()?;

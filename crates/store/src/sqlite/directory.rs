@@ -29,7 +29,7 @@ pub(crate) const PENDING: &str = "disclosures.pending";
 pub(crate) const RESERVE: &str = "reserve";
 /// Where a running server answers its owner.
 pub const OWNER_SOCKET: &str = "owner.sock";
-pub(super) const TIME: &str = "latest.time";
+pub(crate) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
 /// Whether a file of [`COLLECT`] is one that cannot be made anew: a job, its state, or what a tap said of its streams. Logs and output can.

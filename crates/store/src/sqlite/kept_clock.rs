@@ -23,7 +23,7 @@ const STANDS_STILL: i64 = 60_000_000;
 const AT_THE_END: i64 = 1_000_000;
 
 /// A clock that never goes back.
-pub(super) struct KeptClock {
+pub(crate) struct KeptClock {
     machine: Arc<dyn Clock>,
     file: PathBuf,
     latest: Mutex<Latest>,
@@ -57,7 +57,7 @@ impl Latest {
 
 impl KeptClock {
     /// Goes on from the time that is in the file.
-    pub(super) fn open(file: PathBuf, machine: Arc<dyn Clock>) -> Result<Self> {
+    pub(crate) fn open(file: PathBuf, machine: Arc<dyn Clock>) -> Result<Self> {
         let (time, was_lost) = match fs::read_to_string(&file) {
             Ok(text) => parse(&text).ok_or_else(|| StoreError::Engine {
                 path: file.clone(),
@@ -82,12 +82,12 @@ impl KeptClock {
     }
 
     /// Whether there was no file. In a store that has been written to, it got lost.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.latest().is_absent
     }
 
     /// Goes on from the last thing that is known to have happened, and remembers that the file was lost.
-    pub(super) fn resume_after(&self, last: Instant) {
+    pub(crate) fn resume_after(&self, last: Instant) {
         let mut latest = self.latest();
         latest.time = latest.time.max(last.0);
         latest.at = Moment::now();
@@ -96,7 +96,16 @@ impl KeptClock {
         let _ = self.write(&mut latest);
     }
 
-    pub(super) fn now(&self) -> Instant {
+    /// Goes on from a time that others have seen, if it is later.
+    pub(crate) fn catch_up_with(&self, seen: Instant) {
+        let mut latest = self.latest();
+        if latest.time < seen.0 {
+            latest.time = seen.0;
+            latest.at = Moment::now();
+        }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
         let machine = self.machine.now();
         let mut latest = self.latest();
         let now = latest.advance(machine.0);
@@ -107,7 +116,7 @@ impl KeptClock {
         Instant(now)
     }
 
-    pub(super) fn time(&self) -> CountedTime {
+    pub(crate) fn time(&self) -> CountedTime {
         CountedTime {
             counted: self.now(),
             machine: self.machine.now(),
@@ -115,7 +124,7 @@ impl KeptClock {
         }
     }
 
-    pub(super) fn reset(&self) -> Result<CountedTime> {
+    pub(crate) fn reset(&self) -> Result<CountedTime> {
         let before = self.time();
         let mut latest = self.latest();
         latest.time = before.machine.0;

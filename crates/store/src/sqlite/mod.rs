@@ -4,7 +4,7 @@
 //! from memory while things go well and from the records when they did not.
 
 mod backup;
-mod blobs;
+pub(crate) mod blobs;
 mod catalog;
 mod changes;
 mod commit_mark;
@@ -16,7 +16,7 @@ pub mod directory;
 mod erase;
 mod grants;
 mod inspect;
-mod kept_clock;
+pub(crate) mod kept_clock;
 mod migrations;
 mod records;
 mod registry;
@@ -48,8 +48,6 @@ use crate::index::{Folders, RecordIndex};
 use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping, Retention};
 use crate::search::Part;
 use crate::{Result, StoreError};
-
-pub use self::digest::record_digest;
 
 #[derive(Clone)]
 pub struct OpenOptions {

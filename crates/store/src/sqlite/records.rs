@@ -11,10 +11,11 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row};
 use super::EmbeddedStore;
 use super::database::changed;
 use super::deleted_by_owner;
-use super::digest::{Content, damaged, readable};
+use super::digest::{check, damaged, readable};
 use crate::Result;
 use crate::catalog::StreamRef;
 use crate::index::truth::Truth as _;
+use crate::record_digest::Content;
 use crate::records::{
     Applied, Change, ChangesPage, ChangesRequest, LARGE_BYTES, PagePosition, PageRequest, Purged,
     Records, Revision, SortValue, StoredPage, StoredRecord,
@@ -179,7 +180,7 @@ fn with_content(row: &Row<'_>, body: String) -> rusqlite::Result<StoredRecord> {
         emitted_at: &emitted_at,
         data: Some(&body),
     };
-    content.check(row.get(7)?)?;
+    check(&content, row.get(7)?)?;
     let key = RecordKey::from_ordering_form(&form);
     let sort = sort_of(row.get_ref(3)?);
     Ok(StoredRecord {

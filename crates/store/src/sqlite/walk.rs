@@ -92,7 +92,8 @@ impl Walk {
     }
 }
 
-fn sort_value(sort: SortValue) -> Value {
+/// The cursor value as the database orders it; NULL when there is none to order by.
+pub(super) fn sort_value(sort: SortValue) -> Value {
     match sort {
         SortValue::Integer(value) => Value::Integer(value),
         SortValue::Real(value) => Value::Real(value),

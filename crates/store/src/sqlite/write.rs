@@ -6,20 +6,19 @@ use std::sync::Arc;
 
 use contract::id::{ConnectionId, StreamName};
 use contract::json::RecordBody;
-use contract::scalar::Scalar;
 use contract::time::Instant;
-use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::deleted_by_owner;
-use super::digest::{Content, readable};
+use super::digest::readable;
+use super::walk::sort_value;
 use super::{EmbeddedStore, newest_version, set_newest_version};
 use crate::catalog::StreamRef;
 use crate::disk_space;
 use crate::index::engine::{IndexChange, Indexable};
-use crate::index::layout::StreamLayout;
 use crate::index::sources::{Sources, StreamEntry};
-use crate::records::{Applied, Change, ChangeOp};
+use crate::record_digest::Content;
+use crate::records::{Applied, Change, ChangeOp, SortValue};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -178,7 +177,7 @@ impl<'a> Writing<'a> {
     ) -> rusqlite::Result<Applied> {
         let NewContent { body, emitted_at } = &content;
         // Most writes are new keys: trying that first saves a look-up.
-        let sort = sort_value(&entry.layout, body);
+        let sort = sort_value(SortValue::of(&entry.layout, body));
         let inserted = transaction
             .prepare_cached(
                 "INSERT INTO records (stream_id, key, version, sort, emitted_at, data, digest)
@@ -232,7 +231,7 @@ impl<'a> Writing<'a> {
             .execute(params![
                 current.row,
                 self.version + 1,
-                sort_value(&entry.layout, body),
+                sort_value(SortValue::of(&entry.layout, body)),
                 emitted_at,
                 body.as_str(),
                 self.digest(entry, key, emitted_at, Some(body))
@@ -397,7 +396,7 @@ fn current(
                 emitted_at: &current.emitted_at,
                 data: current.data.as_deref(),
             };
-            current.is_damaged = !is_text || content.check(current.digest).is_err();
+            current.is_damaged = !is_text || !content.is_written_with(current.digest);
             Ok(current)
         })
         .optional()
@@ -422,18 +421,4 @@ fn note_earlier_date(
         )?
         .execute(params![current.row, entry.id, before])
         .map(drop)
-}
-
-/// The cursor value as the database orders it; NULL when there is none to order by.
-pub(super) fn sort_value(layout: &StreamLayout, body: &RecordBody) -> Value {
-    let scalar = layout.cursor.as_ref().and_then(|(field, kind)| {
-        let raw = body.get(field.as_str())?;
-        Scalar::from_json(*kind, raw)
-    });
-    match scalar {
-        Some(Scalar::Integer(value)) => Value::Integer(value),
-        Some(Scalar::Instant(value)) => Value::Integer(value.0),
-        Some(Scalar::Number(value)) => Value::Real(value),
-        Some(Scalar::Boolean(_) | Scalar::Text(_)) | None => Value::Null,
-    }
 }
