@@ -4,20 +4,31 @@
 //! number counts all changes of an owner in the order of their commits.
 
 mod address;
+mod blobs;
+mod catalog;
+mod declared_records;
+mod erase;
 mod failure;
 mod grants;
+mod keeping;
 mod pool;
 mod registry;
 mod schema;
+mod sort;
+mod sources;
+mod thinning;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use contract::time::Clock;
+use contract::time::{Clock, Instant};
 use sha2::{Digest, Sha256};
 
 use self::address::Address;
 use self::pool::{Pool, Tx};
+use self::sources::KnownSources;
+use crate::sqlite::directory::{self, create_private};
+use crate::sqlite::kept_clock::KeptClock;
 use crate::{Result, StoreError};
 
 /// Keeps the sealing key apart from any other use of the secret.
@@ -44,9 +55,11 @@ pub struct PostgresOptions {
 
 /// One owner's data in a database that several nodes use.
 pub struct PostgresStore {
-    pool: Pool,
+    pool: Arc<Pool>,
     owner: i64,
     store_id: [u8; 16],
+    sources: Arc<KnownSources>,
+    clock: Arc<KeptClock>,
     options: PostgresOptions,
 }
 
@@ -63,13 +76,24 @@ impl PostgresStore {
     /// Connects, brings the tables to the newest format, and finds the owner or adds it.
     pub fn open(options: PostgresOptions) -> Result<Self> {
         let address = Address::parse(&options.url, options.ca.as_deref())?;
-        let pool = Pool::open(address)?;
+        let pool = Arc::new(Pool::open(address)?);
         schema::migrate(&pool)?;
         let (owner, store_id) = find_or_add_owner(&pool, &options.owner)?;
+        let sources = Arc::new(KnownSources::of(owner));
+        sources.current(&pool)?;
+        create_private(&options.data_dir)?;
+        let file = options.data_dir.join(directory::TIME);
+        let clock = KeptClock::open(file, Arc::clone(&options.clock))?;
+        let sql = "SELECT latest_at FROM owners WHERE id = $1";
+        clock.catch_up_with(Instant(
+            pool.read(|tx| tx.query_one(sql, &[&owner])?.get(0))?,
+        ));
         Ok(Self {
             pool,
             owner,
             store_id,
+            sources,
+            clock: Arc::new(clock),
             options,
         })
     }
@@ -82,6 +106,11 @@ impl PostgresStore {
     /// What ties indexes and hashes to this owner's records.
     pub fn store_id(&self) -> [u8; 16] {
         self.store_id
+    }
+
+    /// The clock of the store: the one given when it was opened, but never earlier than any node has seen.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::<KeptClock>::clone(&self.clock)
     }
 
     /// The key that seals cursors: the same on every node, another for every owner.
@@ -104,10 +133,30 @@ impl PostgresStore {
         })
     }
 
-    /// A statement of its own: what follows sees everything that was committed before the lock was free.
+    /// Counts a change up to this version and marks it, within the transaction that has the owner locked. A bookmark is a
+    /// version with its mark: where the mark is missing, history was rewritten.
+    pub(crate) fn advance(&self, tx: &Tx<'_>, version: u64) -> Result<[u8; 16]> {
+        let mark = random()?;
+        tx.execute(
+            "WITH counted AS (
+                 UPDATE owners SET version = $2, latest_at = greatest(latest_at, $4) WHERE id = $1
+             )
+             INSERT INTO marks (owner_id, version, mark) VALUES ($1, $2, $3)",
+            &[
+                &self.owner,
+                &version.cast_signed(),
+                &mark.as_slice(),
+                &self.clock.now().0,
+            ],
+        )?;
+        Ok(mark)
+    }
+
+    /// A statement of its own: what follows sees everything that was committed before the lock was free. The lock leaves the
+    /// key alone, so rows that only refer to the owner are inserted meanwhile.
     fn lock_owner(&self, tx: &Tx<'_>) -> Result<Owner> {
         let row = tx.query_one(
-            "SELECT version, catalog FROM owners WHERE id = $1 FOR UPDATE",
+            "SELECT version, catalog FROM owners WHERE id = $1 FOR NO KEY UPDATE",
             &[&self.owner],
         )?;
         Ok(Owner {
@@ -117,12 +166,17 @@ impl PostgresStore {
     }
 }
 
-fn find_or_add_owner(pool: &Pool, host: &str) -> Result<(i64, [u8; 16])> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| StoreError::Engine {
+fn random() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Engine {
         path: "/dev/urandom".into(),
         detail: error.to_string(),
     })?;
+    Ok(bytes)
+}
+
+fn find_or_add_owner(pool: &Pool, host: &str) -> Result<(i64, [u8; 16])> {
+    let id = random()?;
     let find = "SELECT id, store_id FROM owners WHERE host = $1";
     let row = pool.read(|tx| tx.query_opt(find, &[&host]))?;
     let row = match row {

@@ -1,7 +1,9 @@
 //! A small mailbox and a ledger to test the store with, and short ways to write and ask.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Once};
 
 use contract::declaration::Declaration;
 use contract::grant::Grant;
@@ -18,7 +20,10 @@ use store::search::{
     AggregateAnswer, AggregateRequest, Filter, Grouping, Hit, Metric, Rank, Scope, SearchAnswer,
     SearchOrder, SearchRequest, Test,
 };
-use store::{Backup as _, EmbeddedStore, OpenOptions, Store, StreamRef};
+use store::{
+    Backup as _, Blobs, Catalog, EmbeddedStore, Grants, Keeping, OpenOptions, PostgresOptions,
+    PostgresStore, Registry, Store, StreamRef,
+};
 use tempfile::TempDir;
 use text::Expression;
 
@@ -35,6 +40,61 @@ pub(crate) fn noon() -> Instant {
 pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
     let folder = tempfile::tempdir().unwrap();
     rule(&open(folder.path()));
+}
+
+/// What a database of the store fulfils without the index.
+pub(crate) trait Kept: Catalog + Blobs + Grants + Registry + Keeping + Send + Sync {}
+
+impl<T: Catalog + Blobs + Grants + Registry + Keeping + Send + Sync> Kept for T {}
+
+/// Runs a rule on a fresh store of every database. The rule opens it, and may do so again after it has dropped it.
+pub(crate) fn on_every_database(rule: impl Fn(&dyn Fn() -> Box<dyn Kept>)) {
+    let folder = tempfile::tempdir().unwrap();
+    rule(&|| Box::new(open(folder.path())));
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(owner) = fresh_owner(folder.path()) {
+        rule(&|| Box::new(PostgresStore::open(owner.clone()).unwrap()));
+    }
+}
+
+/// The same on a store with the mail connection `work`.
+pub(crate) fn on_every_mail_database(rule: impl Fn(&dyn Kept)) {
+    on_every_database(|open| {
+        let store = open();
+        add_mail(&*store, "work");
+        rule(&*store);
+    });
+}
+
+/// An owner nobody has used, in the PostgreSQL that the environment names.
+pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
+    static TOLD: Once = Once::new();
+    static OWNERS: AtomicU32 = AtomicU32::new(0);
+    let Ok(url) = std::env::var("PDPP_TEST_POSTGRES") else {
+        // Not by a macro: what those print is shown of failed tests only.
+        TOLD.call_once(|| {
+            let told = "PDPP_TEST_POSTGRES is not set: shared rules run on the embedded store only, those of several nodes not at all";
+            writeln!(std::io::stderr(), "{told}").unwrap();
+        });
+        return None;
+    };
+    let number = OWNERS.fetch_add(1, Ordering::Relaxed);
+    let started = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let name = format!(
+        "o{}-{number}-{}.example",
+        std::process::id(),
+        started.as_nanos()
+    );
+    Some(PostgresOptions {
+        url,
+        ca: None,
+        owner: name,
+        data_dir: folder.join("node"),
+        blobs: folder.join("blobs"),
+        node: "a".to_owned(),
+        clock: Arc::new(noon()),
+        secret: [7; 32],
+    })
 }
 
 /// The same on a store with the mail connection `work`.
@@ -76,15 +136,15 @@ pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
     )
 }
 
-pub(crate) fn add_mail(store: &dyn Store, id: &str) -> Connection {
+pub(crate) fn add_mail(store: &(impl Catalog + ?Sized), id: &str) -> Connection {
     add(store, MAIL, id)
 }
 
-pub(crate) fn add_ledger(store: &dyn Store, id: &str) -> Connection {
+pub(crate) fn add_ledger(store: &(impl Catalog + ?Sized), id: &str) -> Connection {
     add(store, LEDGER, id)
 }
 
-pub(crate) fn add(store: &dyn Store, declaration: &str, id: &str) -> Connection {
+pub(crate) fn add(store: &(impl Catalog + ?Sized), declaration: &str, id: &str) -> Connection {
     let declaration = Declaration::parse(declaration).unwrap();
     store.declare(&declaration).unwrap();
     store
@@ -159,7 +219,12 @@ pub(crate) fn write(store: &dyn Store, id: &str, batch: Vec<Change>) -> Vec<Appl
 }
 
 /// Keeps bytes for a message of a connection.
-pub(crate) fn put_bytes(store: &dyn Store, id: &str, key: &RecordKey, bytes: &[u8]) -> BlobId {
+pub(crate) fn put_bytes(
+    store: &(impl Blobs + ?Sized),
+    id: &str,
+    key: &RecordKey,
+    bytes: &[u8],
+) -> BlobId {
     let owner = stream(id, "messages");
     let mut bytes = bytes;
     let blob = store.put_blob(&owner, key, "text/plain", &mut bytes);

@@ -10,10 +10,11 @@ use contract::time::Instant;
 use rusqlite::Connection;
 use store::grants::{Disclosure, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse};
 use store::records::{Change, ChangeOp};
-use store::{Catalog, EmbeddedStore, Grants, Records, StoreError, StreamRef};
+use store::{EmbeddedStore, Grants, Records, StoreError, StreamRef};
 
 use crate::fixture::{
-    add_mail, approval, connection, disclosure, grant, grant_id, noon, open, token,
+    Kept, add_mail, approval, connection, disclosure, grant, grant_id, noon, on_every_database,
+    open, token,
 };
 
 const FIRST_FORMAT: &str = include_str!("../../src/sqlite/migrations/0001_initial.sql");
@@ -26,15 +27,14 @@ fn intruder(path: &Path) -> Connection {
     connection
 }
 
-fn with_mail(path: &Path, connections: &[&str]) -> EmbeddedStore {
-    let store = open(path);
+fn with_mail(store: Box<dyn Kept>, connections: &[&str]) -> Box<dyn Kept> {
     for id in connections {
-        add_mail(&store, id);
+        add_mail(&*store, id);
     }
     store
 }
 
-fn connections_of(store: &EmbeddedStore, id: &str) -> Vec<String> {
+fn connections_of(store: &dyn Kept, id: &str) -> Vec<String> {
     let stored = store.grant(&grant_id(id)).unwrap().unwrap();
     let grant: Grant = serde_json::from_str(&stored.document).unwrap();
     let streams = grant.streams().iter();
@@ -48,55 +48,56 @@ fn connections_of(store: &EmbeddedStore, id: &str) -> Vec<String> {
 
 #[test]
 fn an_approval_is_found_again_after_reopening() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home", "work"]);
-    let one = grant("grt_1", &[("messages", &["home"])]);
-    store.approve(&approval(None, vec![one], 1)).unwrap();
-    let two = grant("grt_2", &[("messages", &["home"])]);
-    let three = grant("grt_3", &[("messages", &["work"])]);
-    let both = approval(Some("gpkg_1"), vec![two, three], 2);
-    store.approve(&both).unwrap();
-    store.add_owner_token(&token(3)).unwrap();
-    drop(store);
-    let store = open(folder.path());
-    let subject = |number: u8| {
-        let mut found = store.token_candidates([number; 8]).unwrap();
-        assert_eq!(found.len(), 1);
-        let found = found.remove(0);
-        let expected = (format!("tok_{number}"), [number; 32]);
-        assert_eq!((found.id, found.hash), expected);
-        found.subject
-    };
-    assert!(matches!(subject(1), TokenSubject::Grant(grant) if grant.id.as_str() == "grt_1"));
-    let TokenSubject::Package(package) = subject(2) else {
-        panic!("the second token stands for a package");
-    };
-    assert_eq!(package.grants.len(), 2);
-    assert!(matches!(subject(3), TokenSubject::Owner));
-    assert!(store.token_candidates([9; 8]).unwrap().is_empty());
-    assert_eq!(store.grants().unwrap().len(), 3);
-    assert_eq!(store.packages().unwrap(), [package]);
-    assert_eq!(store.owner_tokens().unwrap().len(), 1);
+    on_every_database(|open| {
+        let store = with_mail(open(), &["home", "work"]);
+        let one = grant("grt_1", &[("messages", &["home"])]);
+        store.approve(&approval(None, vec![one], 1)).unwrap();
+        let two = grant("grt_2", &[("messages", &["home"])]);
+        let three = grant("grt_3", &[("messages", &["work"])]);
+        let both = approval(Some("gpkg_1"), vec![two, three], 2);
+        store.approve(&both).unwrap();
+        store.add_owner_token(&token(3)).unwrap();
+        drop(store);
+        let store = open();
+        let subject = |number: u8| {
+            let mut found = store.token_candidates([number; 8]).unwrap();
+            assert_eq!(found.len(), 1);
+            let found = found.remove(0);
+            let expected = (format!("tok_{number}"), [number; 32]);
+            assert_eq!((found.id, found.hash), expected);
+            found.subject
+        };
+        assert!(matches!(subject(1), TokenSubject::Grant(grant) if grant.id.as_str() == "grt_1"));
+        let TokenSubject::Package(package) = subject(2) else {
+            panic!("the second token stands for a package");
+        };
+        assert_eq!(package.grants.len(), 2);
+        assert!(matches!(subject(3), TokenSubject::Owner));
+        assert!(store.token_candidates([9; 8]).unwrap().is_empty());
+        assert_eq!(store.grants().unwrap().len(), 3);
+        assert_eq!(store.packages().unwrap(), [package]);
+        assert_eq!(store.owner_tokens().unwrap().len(), 1);
+    });
 }
 
 #[test]
 fn an_approval_that_cannot_stand_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home"]);
-    let good = grant("grt_1", &[("messages", &["home"])]);
-    let gone = grant("grt_2", &[("messages", &["gone"])]);
-    let refused = store.approve(&approval(Some("gpkg_1"), vec![good.clone(), gone], 1));
-    assert!(matches!(refused, Err(StoreError::UnknownConnection(id)) if id.as_str() == "gone"));
-    // The token's id is taken: the grant must not stay behind without one.
-    store.add_owner_token(&token(1)).unwrap();
-    assert!(store.approve(&approval(None, vec![good], 1)).is_err());
-    assert!(store.grants().unwrap().is_empty() && store.packages().unwrap().is_empty());
+    on_every_database(|open| {
+        let store = with_mail(open(), &["home"]);
+        let good = grant("grt_1", &[("messages", &["home"])]);
+        let gone = grant("grt_2", &[("messages", &["gone"])]);
+        let refused = store.approve(&approval(Some("gpkg_1"), vec![good.clone(), gone], 1));
+        assert!(matches!(refused, Err(StoreError::UnknownConnection(id)) if id.as_str() == "gone"));
+        // The token's id is taken: the grant must not stay behind without one.
+        store.add_owner_token(&token(1)).unwrap();
+        assert!(store.approve(&approval(None, vec![good], 1)).is_err());
+        assert!(store.grants().unwrap().is_empty() && store.packages().unwrap().is_empty());
+    });
 }
 
-#[test]
-fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home", "work"]);
+/// Three grants: of both connections, of the one, and of the other.
+fn with_three_grants(store: Box<dyn Kept>) -> Box<dyn Kept> {
+    let store = with_mail(store, &["home", "work"]);
     let both = grant(
         "grt_1",
         &[("messages", &["home", "work"]), ("events", &["home"])],
@@ -106,7 +107,13 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
     for (number, grant) in (1..).zip([both, one, other]) {
         store.approve(&approval(None, vec![grant], number)).unwrap();
     }
-    // A writer that fails half-way must leave connection and grants as they were.
+    store
+}
+
+#[test]
+fn a_removal_that_fails_half_way_leaves_connection_and_grants_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_three_grants(Box::new(open(folder.path())));
     let breaking = intruder(folder.path());
     breaking
         .execute_batch(
@@ -114,116 +121,116 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
         )
         .unwrap();
     assert!(store.remove_connection(&connection("home")).is_err());
-    assert_eq!(connections_of(&store, "grt_1").len(), 3);
-    assert!(
-        store
-            .grant(&grant_id("grt_2"))
-            .unwrap()
-            .unwrap()
-            .revoked
-            .is_none()
-    );
-    breaking.execute_batch("DROP TRIGGER keep").unwrap();
-    drop(breaking);
+    assert_eq!(connections_of(&*store, "grt_1").len(), 3);
+    let kept = store.grant(&grant_id("grt_2")).unwrap().unwrap();
+    assert!(kept.revoked.is_none());
+}
 
-    store.remove_connection(&connection("home")).unwrap();
-    assert_eq!(connections_of(&store, "grt_1"), ["messages/work"]);
-    let narrowed = store.grant(&grant_id("grt_1")).unwrap().unwrap();
-    assert_eq!(
-        (narrowed.revoked, narrowed.narrowed_at),
-        (None, Some(noon()))
-    );
-    let emptied = store.grant(&grant_id("grt_2")).unwrap().unwrap();
-    assert_eq!(
-        emptied.revoked.unwrap().reason,
-        RevocationReason::ConnectionRemoved
-    );
-    let untouched = store.grant(&grant_id("grt_3")).unwrap().unwrap();
-    assert_eq!((untouched.revoked, untouched.narrowed_at), (None, None));
-    add_mail(&store, "home");
-    assert_eq!(connections_of(&store, "grt_1"), ["messages/work"]);
+#[test]
+fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
+    on_every_database(|open| {
+        let store = with_three_grants(open());
+        store.remove_connection(&connection("home")).unwrap();
+        assert_eq!(connections_of(&*store, "grt_1"), ["messages/work"]);
+        let narrowed = store.grant(&grant_id("grt_1")).unwrap().unwrap();
+        assert_eq!(
+            (narrowed.revoked, narrowed.narrowed_at),
+            (None, Some(noon()))
+        );
+        let emptied = store.grant(&grant_id("grt_2")).unwrap().unwrap();
+        assert_eq!(
+            emptied.revoked.unwrap().reason,
+            RevocationReason::ConnectionRemoved
+        );
+        let untouched = store.grant(&grant_id("grt_3")).unwrap().unwrap();
+        assert_eq!((untouched.revoked, untouched.narrowed_at), (None, None));
+        add_mail(&*store, "home");
+        assert_eq!(connections_of(&*store, "grt_1"), ["messages/work"]);
+    });
 }
 
 #[test]
 fn what_is_revoked_stays_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home", "work"]);
-    let grants = vec![
-        grant("grt_1", &[("messages", &["home"])]),
-        grant("grt_2", &[("messages", &["work"])]),
-    ];
-    store.approve(&approval(Some("gpkg_1"), grants, 1)).unwrap();
-    let later = Instant(noon().0 + 1);
-    let (first, package) = (grant_id("grt_1"), PackageId::parse("gpkg_1").unwrap());
-    let revoke = |what, at| store.revoke(what, at).unwrap();
-    assert_eq!(revoke(Revocable::Grant(&first), noon()), Revoked::Now);
-    assert_eq!(
-        revoke(Revocable::Grant(&first), later),
-        Revoked::Already(noon())
-    );
-    assert_eq!(revoke(Revocable::Package(&package), later), Revoked::Now);
-    let ends: Vec<Instant> = store
-        .package(&package)
-        .unwrap()
-        .unwrap()
-        .grants
-        .iter()
-        .map(|grant| grant.revoked.unwrap().at)
-        .collect();
-    assert_eq!(ends, [noon(), later], "a grant keeps its own end");
-    assert_eq!(revoke(Revocable::Token("tok_1"), later), Revoked::Now);
-    assert_eq!(revoke(Revocable::Token("tok_9"), later), Revoked::Unknown);
-    assert_eq!(
-        revoke(Revocable::Grant(&grant_id("grt_9")), later),
-        Revoked::Unknown
-    );
+    on_every_database(|open| {
+        let store = with_mail(open(), &["home", "work"]);
+        let grants = vec![
+            grant("grt_1", &[("messages", &["home"])]),
+            grant("grt_2", &[("messages", &["work"])]),
+        ];
+        store.approve(&approval(Some("gpkg_1"), grants, 1)).unwrap();
+        let later = Instant(noon().0 + 1);
+        let (first, package) = (grant_id("grt_1"), PackageId::parse("gpkg_1").unwrap());
+        let revoke = |what, at| store.revoke(what, at).unwrap();
+        assert_eq!(revoke(Revocable::Grant(&first), noon()), Revoked::Now);
+        assert_eq!(
+            revoke(Revocable::Grant(&first), later),
+            Revoked::Already(noon())
+        );
+        assert_eq!(revoke(Revocable::Package(&package), later), Revoked::Now);
+        let ends: Vec<Instant> = store
+            .package(&package)
+            .unwrap()
+            .unwrap()
+            .grants
+            .iter()
+            .map(|grant| grant.revoked.unwrap().at)
+            .collect();
+        assert_eq!(ends, [noon(), later], "a grant keeps its own end");
+        assert_eq!(revoke(Revocable::Token("tok_1"), later), Revoked::Now);
+        assert_eq!(revoke(Revocable::Token("tok_9"), later), Revoked::Unknown);
+        assert_eq!(
+            revoke(Revocable::Grant(&grant_id("grt_9")), later),
+            Revoked::Unknown
+        );
+    });
 }
 
 #[test]
 fn the_log_is_read_back_newest_first_and_by_grant() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = with_mail(folder.path(), &["home"]);
-    store
-        .approve(&approval(
-            None,
-            vec![grant("grt_1", &[("messages", &["home"])])],
-            1,
-        ))
-        .unwrap();
-    let entries = [
-        disclosure(1, &["grt_1"]),
-        disclosure(2, &["grt_2", "grt_1", "grt_1"]),
-        disclosure(3, &["grt_2"]),
-    ];
-    let used = |at| TokenUse {
-        token_id: "tok_1".to_owned(),
-        at: Instant(at),
-    };
-    store
-        .log_disclosures(&entries[..2], &[used(9), used(7)])
-        .unwrap();
-    store.log_disclosures(&entries[2..], &[]).unwrap();
-    store.log_disclosures(&[], &[used(3)]).unwrap();
-    let numbers = |grant: Option<&str>, before, limit| -> Vec<u64> {
-        let grant = grant.map(grant_id);
-        let found = store.disclosures(grant.as_ref(), before, limit).unwrap();
-        found.iter().map(|entry| entry.sequence).collect()
-    };
-    assert_eq!(numbers(None, None, 10), [3, 2, 1]);
-    assert_eq!(numbers(Some("grt_1"), None, 10), [2, 1]);
-    assert_eq!(numbers(Some("grt_2"), Some(3), 10), [2]);
-    assert_eq!(numbers(None, Some(3), 1), [2]);
-    let second = store.disclosures(None, Some(3), 1).unwrap().remove(0);
-    assert_eq!(second.disclosure, entries[1]);
-    let token = store.token_candidates([1; 8]).unwrap().remove(0);
-    assert_eq!(
-        token.last_used_at,
-        Some(Instant(9)),
-        "a late note never moves it back"
-    );
-    let grant = store.grant(&grant_id("grt_1")).unwrap().unwrap();
-    assert_eq!(grant.last_used_at, Some(entries[1].at));
-    assert_eq!(store.check_disclosures().unwrap().entries, 3);
+    on_every_database(|open| {
+        let store = with_mail(open(), &["home"]);
+        store
+            .approve(&approval(
+                None,
+                vec![grant("grt_1", &[("messages", &["home"])])],
+                1,
+            ))
+            .unwrap();
+        let entries = [
+            disclosure(1, &["grt_1"]),
+            disclosure(2, &["grt_2", "grt_1", "grt_1"]),
+            disclosure(3, &["grt_2"]),
+        ];
+        let used = |at| TokenUse {
+            token_id: "tok_1".to_owned(),
+            at: Instant(at),
+        };
+        store
+            .log_disclosures(&entries[..2], &[used(9), used(7)])
+            .unwrap();
+        store.log_disclosures(&entries[2..], &[]).unwrap();
+        store.log_disclosures(&[], &[used(3)]).unwrap();
+        let numbers = |grant: Option<&str>, before, limit| -> Vec<u64> {
+            let grant = grant.map(grant_id);
+            let found = store.disclosures(grant.as_ref(), before, limit).unwrap();
+            found.iter().map(|entry| entry.sequence).collect()
+        };
+        assert_eq!(numbers(None, None, 10), [3, 2, 1]);
+        assert_eq!(numbers(Some("grt_1"), None, 10), [2, 1]);
+        assert_eq!(numbers(Some("grt_2"), Some(3), 10), [2]);
+        assert_eq!(numbers(None, Some(3), 1), [2]);
+        let second = store.disclosures(None, Some(3), 1).unwrap().remove(0);
+        assert_eq!(second.disclosure, entries[1]);
+        let token = store.token_candidates([1; 8]).unwrap().remove(0);
+        assert_eq!(
+            token.last_used_at,
+            Some(Instant(9)),
+            "a late note never moves it back"
+        );
+        let grant = store.grant(&grant_id("grt_1")).unwrap().unwrap();
+        assert_eq!(grant.last_used_at, Some(entries[1].at));
+        assert_eq!(store.check_disclosures().unwrap().entries, 3);
+    });
 }
 
 /// A log of three entries in two transactions, and somebody who can write to it.
@@ -329,7 +336,8 @@ fn a_directory_of_the_first_format_keeps_everything_it_holds() {
         stream: StreamName::parse("messages").unwrap(),
     };
     let key = RecordKey::single("m1").unwrap();
-    let store = with_mail(made.path(), &["home"]);
+    let store = open(made.path());
+    add_mail(&store, "home");
     let change = Change {
         stream: messages.stream.clone(),
         key: key.clone(),

@@ -5,14 +5,14 @@ use contract::time::Instant;
 use rusqlite::Connection;
 use store::grants::{ChainCheck, Disclosure};
 use store::keeping::{Keep, KeepRules};
-use store::{EmbeddedStore, Grants, Keeping, StoreError};
+use store::{Grants, Keeping, StoreError};
 
-use crate::fixture::{instant, open};
+use crate::fixture::{Kept, instant, on_every_database, open};
 
 const HOUR: i64 = 3_600_000_000;
 
 /// Logs calls, one an hour up to noon, where the clock stands.
-fn log(store: &EmbeddedStore, calls: i64) {
+fn log(store: &dyn Kept, calls: i64) {
     let noon = instant("2026-06-01T12:00:00Z");
     let call = |ago: i64| Disclosure {
         bytes: None,
@@ -43,7 +43,7 @@ fn whole(entries: u64, dropped: u64) -> ChainCheck {
     }
 }
 
-fn numbers(store: &EmbeddedStore) -> Vec<u64> {
+fn numbers(store: &dyn Kept) -> Vec<u64> {
     let grant = GrantId::parse("grt_1").unwrap();
     let all = store.disclosures(None, None, 100).unwrap();
     let of_grant = store.disclosures(Some(&grant), None, 100).unwrap();
@@ -53,35 +53,36 @@ fn numbers(store: &EmbeddedStore) -> Vec<u64> {
 
 #[test]
 fn the_beginning_of_the_log_is_dropped_by_rule_and_the_rest_stays_provable() {
-    // TR-40: by number and by time; the log itself says what was dropped.
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let drop_old = |rule| store.drop_old(keeping(rule)).unwrap().log_entries;
-    log(&store, 10);
-    assert_eq!(drop_old(Keep::All), 0);
-    assert_eq!(drop_old(Keep::Newest(10)), 0);
-    assert_eq!(store.check_disclosures().unwrap(), whole(10, 0));
-    assert_eq!(drop_old(Keep::Newest(8)), 2);
-    assert_eq!(numbers(&store), [10, 9, 8, 7, 6, 5, 4, 3]);
-    // The eight, and the entry that says so.
-    assert_eq!(store.check_disclosures().unwrap(), whole(9, 2));
-    assert_eq!(drop_old(Keep::For(3 * HOUR)), 4);
-    assert_eq!(numbers(&store), [10, 9, 8, 7]);
-    assert_eq!(store.check_disclosures().unwrap(), whole(6, 6));
-    assert_eq!(drop_old(Keep::For(3 * HOUR)), 0);
-    log(&store, 1);
-    assert_eq!(drop_old(Keep::Newest(0)), 5);
-    assert_eq!(
-        drop_old(Keep::Newest(0)),
-        0,
-        "what says so is no disclosure"
-    );
-    drop(store);
-    let store = open(folder.path());
-    assert_eq!(store.check_disclosures().unwrap(), whole(1, 13));
-    log(&store, 2);
-    assert_eq!(store.check_disclosures().unwrap(), whole(3, 13));
-    assert_eq!(store.grown().unwrap().log_entries, 3);
+    on_every_database(|open| {
+        // TR-40: by number and by time; the log itself says what was dropped.
+        let store = open();
+        let drop_old = |rule| store.drop_old(keeping(rule)).unwrap().log_entries;
+        log(&*store, 10);
+        assert_eq!(drop_old(Keep::All), 0);
+        assert_eq!(drop_old(Keep::Newest(10)), 0);
+        assert_eq!(store.check_disclosures().unwrap(), whole(10, 0));
+        assert_eq!(drop_old(Keep::Newest(8)), 2);
+        assert_eq!(numbers(&*store), [10, 9, 8, 7, 6, 5, 4, 3]);
+        // The eight, and the entry that says so.
+        assert_eq!(store.check_disclosures().unwrap(), whole(9, 2));
+        assert_eq!(drop_old(Keep::For(3 * HOUR)), 4);
+        assert_eq!(numbers(&*store), [10, 9, 8, 7]);
+        assert_eq!(store.check_disclosures().unwrap(), whole(6, 6));
+        assert_eq!(drop_old(Keep::For(3 * HOUR)), 0);
+        log(&*store, 1);
+        assert_eq!(drop_old(Keep::Newest(0)), 5);
+        assert_eq!(
+            drop_old(Keep::Newest(0)),
+            0,
+            "what says so is no disclosure"
+        );
+        drop(store);
+        let store = open();
+        assert_eq!(store.check_disclosures().unwrap(), whole(1, 13));
+        log(&*store, 2);
+        assert_eq!(store.check_disclosures().unwrap(), whole(3, 13));
+        assert_eq!(store.grown().unwrap().log_entries, 3);
+    });
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod grouping;
 mod items;
 mod keeping;
 mod meanings;
+mod nodes;
 mod opening;
 mod paging;
 mod ranking;

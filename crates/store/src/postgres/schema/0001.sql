@@ -72,14 +72,12 @@ CREATE TABLE connections (
     FOREIGN KEY (owner_id, connector_key) REFERENCES declarations (owner_id, connector_key)
 );
 
--- The index names streams by id, so an id never comes back. `layout` counts the changes of what is indexed: a node whose
--- index has another number indexes the stream again.
+-- The index names streams by id, so an id never comes back.
 CREATE TABLE streams (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner_id      bigint NOT NULL REFERENCES owners ON DELETE CASCADE,
     connection_id text COLLATE "C" NOT NULL,
     name          text COLLATE "C" NOT NULL,
-    layout        bigint NOT NULL DEFAULT 0,
     live_records  bigint NOT NULL DEFAULT 0,
     last_version  bigint NOT NULL DEFAULT 0,
     purged_to     bigint NOT NULL DEFAULT 0,

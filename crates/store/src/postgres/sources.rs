@@ -1,0 +1,141 @@
+//! Reading the catalog, and knowing when another node has changed it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use contract::declaration::Declaration;
+use contract::id::{ConnectorKey, FieldName, StreamName};
+use contract::time::Instant;
+
+use super::pool::{Pool, Tx};
+use crate::Result;
+use crate::catalog::{Connection, StreamRef};
+use crate::index::layout::{SlotKind, TakenSlots};
+use crate::index::sources::{Sources, registered};
+
+/// The catalog as this node read it last.
+pub(crate) struct KnownSources {
+    owner: i64,
+    known: RwLock<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// How often the catalog had changed by then; `None` before it is read.
+    catalog: Option<u64>,
+    sources: Arc<Sources>,
+}
+
+impl KnownSources {
+    pub(super) fn of(owner: i64) -> Self {
+        Self {
+            owner,
+            known: RwLock::default(),
+        }
+    }
+
+    /// The catalog as it was read last; a stable view for one operation.
+    pub(crate) fn last(&self) -> Arc<Sources> {
+        Arc::clone(&self.known().sources)
+    }
+
+    /// The catalog as it is now.
+    pub(crate) fn current(&self, pool: &Pool) -> Result<Arc<Sources>> {
+        let sql = "SELECT catalog FROM owners WHERE id = $1";
+        let catalog: i64 = pool.read(|tx| tx.query_one(sql, &[&self.owner])?.get(0))?;
+        if self.known().catalog == Some(catalog.cast_unsigned()) {
+            return Ok(self.last());
+        }
+        pool.snapshot(|tx| {
+            let catalog: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
+            self.at(tx, pool.place(), catalog.cast_unsigned())
+        })
+    }
+
+    /// The catalog after so many changes, as a transaction that cannot miss any of them sees it.
+    pub(crate) fn at(&self, tx: &Tx<'_>, place: &str, catalog: u64) -> Result<Arc<Sources>> {
+        if self.known().catalog == Some(catalog) {
+            return Ok(self.last());
+        }
+        let sources = Arc::new(load(tx, self.owner, place)?);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have read a later one meanwhile.
+        if known.catalog.is_none_or(|known| known < catalog) {
+            *known = Known {
+                catalog: Some(catalog),
+                sources: Arc::clone(&sources),
+            };
+        }
+        Ok(sources)
+    }
+
+    fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn load(tx: &Tx<'_>, owner: i64, place: &str) -> Result<Sources> {
+    let mut declarations: BTreeMap<ConnectorKey, Arc<Declaration>> = BTreeMap::new();
+    let sql = "SELECT declaration, reading FROM declarations WHERE owner_id = $1";
+    for row in tx.query(sql, &[&owner])? {
+        let declaration = registered(row.get(0)?, row.get(1)?, Path::new(place))?;
+        declarations.insert(declaration.connector_key().clone(), Arc::new(declaration));
+    }
+    let connections = tx
+        .query(
+            "SELECT id, connector_key, display_name, created_at FROM connections WHERE owner_id = $1 ORDER BY ordinal",
+            &[&owner],
+        )?
+        .iter()
+        .map(|row| {
+            Ok(Connection {
+                id: row.parse(0)?,
+                connector: row.parse(1)?,
+                display_name: row.get(2)?,
+                created_at: Instant(row.get(3)?),
+            })
+        })
+        .collect::<Result<_>>()?;
+    let streams = tx
+        .query(
+            "SELECT s.id, s.connection_id, s.name FROM streams s
+             JOIN connections c ON c.owner_id = s.owner_id AND c.id = s.connection_id
+             WHERE s.owner_id = $1 ORDER BY c.ordinal, s.id",
+            &[&owner],
+        )?
+        .iter()
+        .map(|row| {
+            let stream = StreamRef {
+                connection: row.parse(1)?,
+                stream: row.parse(2)?,
+            };
+            Ok((row.get(0)?, stream))
+        })
+        .collect::<Result<_>>()?;
+    let slots = taken_slots(tx, owner, None)?;
+    Ok(Sources::new(declarations, connections, streams, slots))
+}
+
+/// The slots that fields were given already, of all connectors or of one.
+pub(super) fn taken_slots(
+    tx: &Tx<'_>,
+    owner: i64,
+    connector: Option<&str>,
+) -> Result<HashMap<(ConnectorKey, StreamName), TakenSlots>> {
+    let rows = tx.query(
+        "SELECT connector_key, stream, field, kind, slot FROM slots
+         WHERE owner_id = $1 AND ($2::text IS NULL OR connector_key = $2)",
+        &[&owner, &connector],
+    )?;
+    let mut slots: HashMap<(ConnectorKey, StreamName), TakenSlots> = HashMap::new();
+    for row in &rows {
+        let field: FieldName = row.parse(2)?;
+        let number = usize::try_from(row.get::<i64>(4)?).unwrap_or(usize::MAX);
+        if let Some(kind) = SlotKind::named(row.get(3)?) {
+            let taken = slots.entry((row.parse(0)?, row.parse(1)?)).or_default();
+            taken.insert((field, kind), number);
+        }
+    }
+    Ok(slots)
+}

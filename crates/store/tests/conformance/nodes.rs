@@ -1,0 +1,165 @@
+//! Several nodes on one database: what one of them decides holds at once on all others. These need a PostgreSQL.
+
+use std::thread;
+
+use contract::time::Instant;
+use store::grants::{Revocable, Revoked};
+use store::registry::{Change, EntryKind, Expect};
+use store::{Blobs, Catalog, Grants, PostgresStore, Registry, StoreError};
+
+use crate::fixture::{
+    add_mail, approval, connection, disclosure, fresh_owner, grant, grant_id, key, noon, put_bytes,
+    stream,
+};
+
+/// Runs a rule on two nodes of one owner, and a store of another owner on the same database.
+fn on_two_nodes(rule: impl Fn(&PostgresStore, &PostgresStore, &PostgresStore)) {
+    let [folder, other_folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let (Some(owner), Some(other)) = (fresh_owner(folder.path()), fresh_owner(other_folder.path()))
+    else {
+        return;
+    };
+    let mut second = owner.clone();
+    "b".clone_into(&mut second.node);
+    second.data_dir = folder.path().join("second");
+    let open = |options| PostgresStore::open(options).unwrap();
+    rule(&open(owner), &open(second), &open(other));
+}
+
+#[test]
+fn what_one_node_changes_the_other_sees_at_once_and_another_owner_never() {
+    on_two_nodes(|one, two, other| {
+        add_mail(one, "work");
+        assert_eq!(two.connections().len(), 1);
+        two.rename_connection(&connection("work"), "Büro").unwrap();
+        let renamed = one.connection(&connection("work")).unwrap();
+        assert_eq!(renamed.display_name, "Büro");
+        let granted = grant("grt_1", &[("messages", &["work"])]);
+        one.approve(&approval(None, vec![granted], 1)).unwrap();
+        let blob = put_bytes(one, "work", &key("m1"), b"abc");
+        assert!(two.open_blob(&blob).is_ok());
+        assert!(
+            two.blob(&stream("work", "messages"), &blob)
+                .unwrap()
+                .is_some()
+        );
+        one.log_disclosures(&[disclosure(1, &["grt_1"])], &[])
+            .unwrap();
+        assert!(other.connections().is_empty() && other.declarations().is_empty());
+        assert!(other.grants().unwrap().is_empty());
+        assert!(other.token_candidates([1; 8]).unwrap().is_empty());
+        assert!(other.disclosures(None, None, 9).unwrap().is_empty());
+        assert!(matches!(
+            other.open_blob(&blob),
+            Err(StoreError::UnknownBlob(_))
+        ));
+        // Names are an owner's own: the same ones are free for another.
+        add_mail(other, "work");
+        let granted = grant("grt_1", &[("messages", &["work"])]);
+        other.approve(&approval(None, vec![granted], 1)).unwrap();
+        let revoked = two.revoke(Revocable::Grant(&grant_id("grt_1")), noon());
+        assert_eq!(revoked.unwrap(), Revoked::Now);
+        let is_live = |store: &PostgresStore| {
+            let found = store.token_candidates([1; 8]).unwrap().remove(0);
+            match found.subject {
+                store::grants::TokenSubject::Grant(grant) => grant.revoked.is_none(),
+                _ => panic!("the token stands for a grant"),
+            }
+        };
+        assert!(!is_live(one) && is_live(other));
+        two.remove_connection(&connection("work")).unwrap();
+        assert!(one.connections().is_empty() && other.connections().len() == 1);
+        assert!(matches!(
+            one.open_blob(&blob),
+            Err(StoreError::UnknownBlob(_))
+        ));
+    });
+}
+
+#[test]
+fn of_many_who_redeem_a_code_or_revoke_a_grant_on_several_nodes_one_succeeds() {
+    on_two_nodes(|one, two, _| {
+        let now = Instant(0);
+        let put = |key: &'static str, expect| Change::Put {
+            kind: EntryKind::Code,
+            key,
+            document: "{}",
+            expires_at: None,
+            expect,
+        };
+        add_mail(one, "work");
+        for round in 0..10 {
+            let name: &'static str = Box::leak(format!("code{round}").into_boxed_str());
+            let race = |work: &(dyn Fn(&PostgresStore) -> bool + Sync)| -> usize {
+                thread::scope(|scope| {
+                    let racers = [one, two, one, two].map(|node| scope.spawn(move || work(node)));
+                    racers
+                        .into_iter()
+                        .map(|racer| usize::from(racer.join().unwrap()))
+                        .sum()
+                })
+            };
+            // An entry that none of them saw is put by one.
+            let added = race(&|node| node.apply(&[put(name, Expect::Absent)], now).unwrap());
+            assert_eq!(added, 1);
+            let taken = race(&|node| {
+                let remove = Change::Remove {
+                    kind: EntryKind::Code,
+                    key: name,
+                    expect: Expect::Revision(1),
+                };
+                node.apply(&[remove], now).unwrap()
+            });
+            assert_eq!(taken, 1);
+            let id = format!("grt_{round}");
+            let granted = grant(&id, &[("messages", &["work"])]);
+            one.approve(&approval(None, vec![granted], round)).unwrap();
+            let id = grant_id(&id);
+            let ended =
+                race(&|node| node.revoke(Revocable::Grant(&id), noon()).unwrap() == Revoked::Now);
+            assert_eq!(ended, 1);
+        }
+    });
+}
+
+#[test]
+fn the_log_that_several_nodes_extend_is_one_chain() {
+    on_two_nodes(|one, two, other| {
+        thread::scope(|scope| {
+            for (number, node) in (0..).zip([one, two, one, two]) {
+                scope.spawn(move || {
+                    for at in 0..15 {
+                        let entry = disclosure(number * 100 + at, &["grt_1"]);
+                        node.log_disclosures(&[entry.clone(), entry], &[]).unwrap();
+                    }
+                });
+            }
+        });
+        let check = two.check_disclosures().unwrap();
+        assert_eq!((check.entries, check.broken), (120, None));
+        assert_eq!(other.check_disclosures().unwrap().entries, 0);
+    });
+}
+
+#[test]
+fn a_grant_of_a_connection_that_is_removed_meanwhile_is_refused_or_narrowed() {
+    on_two_nodes(|one, two, _| {
+        for round in 0..10 {
+            add_mail(one, "home");
+            let id = format!("grt_{round}");
+            let granted = grant(&id, &[("messages", &["home"])]);
+            let approved = thread::scope(|scope| {
+                let approving =
+                    scope.spawn(|| one.approve(&approval(None, vec![granted.clone()], round)));
+                two.remove_connection(&connection("home")).unwrap();
+                approving.join().unwrap()
+            });
+            let found = one.grant(&grant_id(&id)).unwrap();
+            match approved {
+                Ok(()) => assert!(found.unwrap().revoked.is_some()),
+                Err(StoreError::UnknownConnection(_)) => assert_eq!(found, None),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+}
