@@ -122,6 +122,10 @@ pub enum StoreError {
     /// The database failed in a way that has no better name.
     #[error("the database {place}: {detail}")]
     Database { place: String, detail: String },
+    #[error(
+        "the database {place} is backed up with its own tools, such as `pg_dump`, together with the folder of blobs; nothing was written"
+    )]
+    BackedUpElsewhere { place: String },
     #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
     UnknownConnector(ConnectorKey),
     #[error("connection '{0}' does not exist. `pdpp connections` lists the configured ones.")]

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
+/// How many damaged things of a kind are listed.
+pub(crate) const TOLD: usize = 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// What needs little reading: whether an erasure was finished, and whether the index has every record.

@@ -247,6 +247,16 @@ pub struct Purged {
     pub blobs: u64,
 }
 
+/// What replacing this content does; without any, the record is added.
+pub(crate) fn replacing(current: Option<&str>, body: &RecordBody, append_only: bool) -> Applied {
+    match current {
+        None => Applied::Added,
+        Some(data) if contract::json::same_value(data, body.as_str()) => Applied::Unchanged,
+        Some(_) if append_only => Applied::AppendOnlyConflict,
+        Some(_) => Applied::Updated,
+    }
+}
+
 pub trait Records {
     /// Applies a batch in order, in one transaction. When this returns, the batch is on disk and every later read sees it.
     fn write(&self, connection: &ConnectionId, batch: Vec<Change>) -> Result<Vec<Applied>>;

@@ -14,6 +14,7 @@ mod extent;
 mod finding;
 mod groups;
 mod indexed_record;
+mod inspect;
 pub(crate) mod layout;
 mod meaning;
 mod passing_keys;

@@ -2,7 +2,7 @@
 //! resumable after every one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -24,6 +24,8 @@ impl RecordIndex {
     /// The engine checks little of what it reads, so damage may show as a panic inside it: nothing of ours is left half
     /// done by that, because reads change nothing.
     pub(crate) fn with_index<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
+        // Sources that another node changed are known from here on.
+        self.truth.head()?;
         for _ in 1..ATTEMPTS {
             let before = self.index.opened();
             match catch_unwind(AssertUnwindSafe(&read)) {
@@ -51,11 +53,6 @@ impl RecordIndex {
     pub(super) fn note_index_damage(&self, path: &Path) {
         // A disk that is full as well is reported by other writes.
         let _ = self.index.note_damage(&self.clock.now().to_string(), path);
-    }
-
-    /// When a file of the index was found damaged, and which one, since the owner last rebuilt it.
-    pub(crate) fn index_damage(&self) -> Option<(String, PathBuf)> {
-        self.index.noted_damage()
     }
 
     /// Indexes some more records of a stream whose declaration changed. Returns whether there may be more.

@@ -161,6 +161,8 @@ impl PostgresStore {
             }
             Ok(changed)
         })?;
+        // What this node changed it knows at once; other nodes look before they read.
+        self.sources.current(&self.pool)?;
         Ok(changed)
     }
 

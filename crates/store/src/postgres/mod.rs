@@ -4,19 +4,27 @@
 //! number counts all changes of an owner in the order of their commits.
 
 mod address;
+mod backup;
 mod blobs;
 mod catalog;
 mod declared_records;
 mod erase;
 mod failure;
 mod grants;
+mod inspect;
 mod keeping;
 mod pool;
+mod purge;
+mod records;
 mod registry;
+mod row;
 mod schema;
 mod sort;
 mod sources;
 mod thinning;
+mod truth;
+mod walk;
+mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +35,10 @@ use sha2::{Digest, Sha256};
 use self::address::Address;
 use self::pool::{Pool, Tx};
 use self::sources::KnownSources;
+use self::truth::PostgresTruth;
+use crate::index::answering::answers_with_index;
+use crate::index::truth::Truth;
+use crate::index::{Folders, RecordIndex};
 use crate::sqlite::directory::{self, create_private};
 use crate::sqlite::kept_clock::KeptClock;
 use crate::{Result, StoreError};
@@ -59,9 +71,13 @@ pub struct PostgresStore {
     owner: i64,
     store_id: [u8; 16],
     sources: Arc<KnownSources>,
+    truth: Arc<PostgresTruth>,
+    index: RecordIndex,
     clock: Arc<KeptClock>,
     options: PostgresOptions,
 }
+
+answers_with_index!(PostgresStore);
 
 /// The owner's row, locked until the transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,12 +104,26 @@ impl PostgresStore {
         clock.catch_up_with(Instant(
             pool.read(|tx| tx.query_one(sql, &[&owner])?.get(0))?,
         ));
+        let clock = Arc::new(clock);
+        let truth = PostgresTruth::new(Arc::clone(&pool), owner, Arc::clone(&sources));
+        let truth = Arc::new(truth);
+        let folders = Folders {
+            index: options.data_dir.join(directory::INDEX),
+            model: options.data_dir.join(directory::MODEL),
+            vectors: options.data_dir.join(directory::VECTORS),
+            store_id,
+        };
+        let truth_of_index: Arc<dyn Truth> = Arc::<PostgresTruth>::clone(&truth);
+        let index = RecordIndex::new(truth_of_index, Arc::<KeptClock>::clone(&clock), folders)?;
+        index.sweep();
         Ok(Self {
             pool,
             owner,
             store_id,
             sources,
-            clock: Arc::new(clock),
+            truth,
+            index,
+            clock,
             options,
         })
     }

@@ -44,10 +44,16 @@ impl KnownSources {
     pub(crate) fn current(&self, pool: &Pool) -> Result<Arc<Sources>> {
         let sql = "SELECT catalog FROM owners WHERE id = $1";
         let catalog: i64 = pool.read(|tx| tx.query_one(sql, &[&self.owner])?.get(0))?;
-        if self.known().catalog == Some(catalog.cast_unsigned()) {
+        self.renew(pool, catalog.cast_unsigned())
+    }
+
+    /// The catalog after so many changes, or more.
+    pub(super) fn renew(&self, pool: &Pool, catalog: u64) -> Result<Arc<Sources>> {
+        if self.known().catalog.is_some_and(|known| known >= catalog) {
             return Ok(self.last());
         }
         pool.snapshot(|tx| {
+            let sql = "SELECT catalog FROM owners WHERE id = $1";
             let catalog: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
             self.at(tx, pool.place(), catalog.cast_unsigned())
         })

@@ -11,13 +11,8 @@ use super::blobs::{Verified, is_bound};
 use super::database::{changed, named};
 use super::digest::{CHECKED, checked};
 use super::{EmbeddedStore, erase};
-use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback};
+use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, TOLD};
 use crate::{Result, StoreError};
-
-/// How many damaged things of a kind are listed.
-const TOLD: usize = 10;
-/// How often records and index are counted until nothing is written in between.
-const COUNTED: u32 = 3;
 
 impl Inspect for EmbeddedStore {
     fn rolled_back(&self) -> Option<Rollback> {
@@ -34,7 +29,7 @@ impl Inspect for EmbeddedStore {
         let (blobs, damaged_blobs) = damage_of(self.look_at_blobs(thorough))?;
         // Records that cannot be read cannot be counted either, and the index is not to blame.
         let damaged_index = if damaged_records.is_empty() {
-            self.look_at_index(thorough)?
+            self.index.inspect(thorough)?
         } else {
             Vec::new()
         };
@@ -156,58 +151,6 @@ impl EmbeddedStore {
             }
             Err(error) => damage(path, error.to_string()),
         }
-    }
-
-    fn look_at_index(&self, thorough: bool) -> Result<Vec<Damage>> {
-        let open = match self.index.with_index(|| self.index.current_index()) {
-            // Its progress is reported elsewhere; what is not indexed yet cannot be damaged.
-            Err(StoreError::IndexBuilding { .. }) => return Ok(Vec::new()),
-            open => open?,
-        };
-        let folder = self.directory.join(super::directory::INDEX);
-        let changed = if thorough {
-            open.changed_files()
-        } else {
-            Ok(Vec::new())
-        };
-        let changed = match changed {
-            Err(StoreError::IndexDamaged { path, detail }) => {
-                return Ok(vec![Damage { path, detail }]);
-            }
-            changed => changed?.into_iter().map(|path| Damage {
-                path,
-                detail: "its bytes are not those that were written".to_owned(),
-            }),
-        };
-        let earlier = self.index.index_damage().map(|(at, path)| Damage {
-            path,
-            detail: format!(
-                "its bytes were not those that were written, found {at}; the index was derived anew from the records, but the disk may be failing"
-            ),
-        });
-        let mut found: Vec<Damage> = earlier.into_iter().chain(changed).take(TOLD).collect();
-        found.extend(self.miscounted_index()?.map(|detail| Damage {
-            path: folder,
-            detail,
-        }));
-        Ok(found)
-    }
-
-    /// Whether the index holds as many records as there are, if that can be counted while others write.
-    fn miscounted_index(&self) -> Result<Option<String>> {
-        for _ in 0..COUNTED {
-            let before = self.truth.newest();
-            let indexed = match self.index.indexed_records() {
-                Err(StoreError::IndexBuilding { .. }) => return Ok(None),
-                indexed => indexed?,
-            };
-            let records = self.database.read(kept)?;
-            if self.truth.newest() == before {
-                let detail = || format!("it holds {indexed} records of {records}");
-                return Ok((indexed != records).then(detail));
-            }
-        }
-        Ok(None)
     }
 }
 

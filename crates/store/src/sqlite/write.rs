@@ -18,7 +18,7 @@ use crate::disk_space;
 use crate::index::engine::{IndexChange, Indexable};
 use crate::index::sources::{Sources, StreamEntry};
 use crate::record_digest::Content;
-use crate::records::{Applied, Change, ChangeOp, SortValue};
+use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -216,12 +216,11 @@ impl<'a> Writing<'a> {
             None => Applied::Added,
             // A damaged record is repaired by sending it again.
             Some(_) if current.is_damaged => Applied::Updated,
-            Some(data) if contract::json::same_value(data, body.as_str()) => {
-                return Ok(Applied::Unchanged);
-            }
-            Some(_) if entry.layout.append_only => return Ok(Applied::AppendOnlyConflict),
-            Some(_) => Applied::Updated,
+            Some(data) => replacing(Some(data), body, entry.layout.append_only),
         };
+        if !matches!(applied, Applied::Added | Applied::Updated) {
+            return Ok(applied);
+        }
         self.keep_version(transaction, entry, &current)?;
         note_earlier_date(transaction, entry, &current, emitted_at)?;
         transaction

@@ -36,10 +36,14 @@ pub(crate) fn noon() -> Instant {
     instant("2026-06-01T12:00:00Z")
 }
 
-/// Runs a rule on a fresh store of every backend. Today there is one.
+/// Runs a rule on a fresh store of every backend.
 pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
     let folder = tempfile::tempdir().unwrap();
     rule(&open(folder.path()));
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(owner) = fresh_owner(folder.path()) {
+        rule(&PostgresStore::open(owner).unwrap());
+    }
 }
 
 /// What a database of the store fulfils without the index.

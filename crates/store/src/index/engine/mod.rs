@@ -189,6 +189,10 @@ impl SearchIndex {
         sizes.map(|file| file.len()).sum()
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Records which file was damaged, and when that was found: the index is rebuilt and answers as before, but the disk has
     /// changed something, which the owner must know. The first one stays.
     pub(crate) fn note_damage(&self, at: &str, file: &Path) -> Result<()> {

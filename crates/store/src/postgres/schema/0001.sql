@@ -107,7 +107,7 @@ CREATE TABLE records_4 PARTITION OF records FOR VALUES WITH (MODULUS 8, REMAINDE
 CREATE TABLE records_5 PARTITION OF records FOR VALUES WITH (MODULUS 8, REMAINDER 5);
 CREATE TABLE records_6 PARTITION OF records FOR VALUES WITH (MODULUS 8, REMAINDER 6);
 CREATE TABLE records_7 PARTITION OF records FOR VALUES WITH (MODULUS 8, REMAINDER 7);
-CREATE UNIQUE INDEX records_by_row ON records (stream_id, row_id);
+CREATE INDEX records_by_row ON records (owner_id, row_id);
 CREATE INDEX records_by_version ON records (stream_id, version);
 CREATE INDEX records_by_sort ON records (stream_id, sort, key) WHERE data IS NOT NULL;
 

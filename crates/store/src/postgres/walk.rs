@@ -1,0 +1,139 @@
+//! Walking the live records of a stream in the order of a page, some at a time.
+//!
+//! The order is two index ranges at most: records with a cursor value, then those without, in both directions.
+
+use super::pool::{Param, Row, Tx};
+use super::row::STORED;
+use super::sort::sort_bits;
+use crate::Result;
+use crate::records::{Direction, OrderBy, PAGE_BYTES, PagePosition, PageRequest, SortValue};
+
+/// One index range: its condition and order in SQL, after the owner and the stream.
+struct Range {
+    condition: &'static str,
+    order: &'static str,
+    sort: Option<i64>,
+    key: Option<String>,
+}
+
+pub(super) struct Walk {
+    owner: i64,
+    stream: i64,
+    ranges: std::vec::IntoIter<Range>,
+}
+
+impl Walk {
+    /// The walk that starts where the request says.
+    pub(super) fn new(owner: i64, stream: i64, request: &PageRequest) -> Self {
+        let ranges = match request.by {
+            OrderBy::Key => vec![by_key(request)],
+            OrderBy::Cursor => by_cursor(request),
+        };
+        Self {
+            owner,
+            stream,
+            ranges: ranges.into_iter(),
+        }
+    }
+
+    /// The next records of the walk, at most so many: full rows as far as a page holds them and one more, or only their
+    /// numbers.
+    pub(super) fn some(&mut self, tx: &Tx<'_>, limit: usize, whole: bool) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        while rows.len() < limit {
+            let Some(range) = self.ranges.next() else {
+                break;
+            };
+            let left = i64::try_from(limit - rows.len()).unwrap_or(i64::MAX);
+            rows.extend(self.range(tx, &range, left, whole)?);
+        }
+        Ok(rows)
+    }
+
+    fn range(&self, tx: &Tx<'_>, range: &Range, limit: i64, whole: bool) -> Result<Vec<Row>> {
+        let Range {
+            condition, order, ..
+        } = range;
+        let columns = if whole { STORED } else { "row_id, key, sort" };
+        let inner = format!(
+            "SELECT {columns} FROM records
+             WHERE owner_id = $1 AND stream_id = $2 AND data IS NOT NULL {condition} ORDER BY {order} LIMIT $3"
+        );
+        let sql = if whole {
+            // What comes after the page is full is not read, but for one more, which tells that there is more.
+            format!(
+                "SELECT * FROM (
+                     SELECT *, sum(octet_length(data)) OVER (ROWS UNBOUNDED PRECEDING) - octet_length(data) AS before,
+                         row_number() OVER () AS number
+                     FROM ({inner}) AS walked
+                 ) AS measured WHERE before <= {PAGE_BYTES} OR number <= 2"
+            )
+        } else {
+            inner
+        };
+        let mut params: Vec<&dyn Param> = vec![&self.owner, &self.stream, &limit];
+        if let Some(key) = &range.key {
+            params.push(key);
+        }
+        if let Some(sort) = &range.sort {
+            params.push(sort);
+        }
+        tx.query(&sql, &params)
+    }
+}
+
+fn by_key(request: &PageRequest) -> Range {
+    let key = request
+        .after
+        .as_ref()
+        .map(|after| after.key.ordering_form());
+    let (condition, order) = match (request.direction, &key) {
+        (Direction::Ascending, None) => ("", "key"),
+        (Direction::Ascending, Some(_)) => ("AND key > $4", "key"),
+        (Direction::Descending, None) => ("", "key DESC"),
+        (Direction::Descending, Some(_)) => ("AND key < $4", "key DESC"),
+    };
+    Range {
+        condition,
+        order,
+        sort: None,
+        key,
+    }
+}
+
+fn by_cursor(request: &PageRequest) -> Vec<Range> {
+    let without = |key: Option<String>| {
+        let (condition, order) = match (request.direction, &key) {
+            (Direction::Ascending, None) => ("AND sort IS NULL", "key"),
+            (Direction::Ascending, Some(_)) => ("AND sort IS NULL AND key > $4", "key"),
+            (Direction::Descending, None) => ("AND sort IS NULL", "key DESC"),
+            (Direction::Descending, Some(_)) => ("AND sort IS NULL AND key < $4", "key DESC"),
+        };
+        Range {
+            condition,
+            order,
+            sort: None,
+            key,
+        }
+    };
+    let after = match &request.after {
+        Some(PagePosition {
+            sort: SortValue::Missing,
+            key,
+        }) => return vec![without(Some(key.ordering_form()))],
+        after => after.as_ref(),
+    };
+    let (condition, order) = match (request.direction, after) {
+        (Direction::Ascending, None) => ("AND sort IS NOT NULL", "sort, key"),
+        (Direction::Ascending, Some(_)) => ("AND (sort, key) > ($5, $4)", "sort, key"),
+        (Direction::Descending, None) => ("AND sort IS NOT NULL", "sort DESC, key DESC"),
+        (Direction::Descending, Some(_)) => ("AND (sort, key) < ($5, $4)", "sort DESC, key DESC"),
+    };
+    let with = Range {
+        condition,
+        order,
+        sort: after.and_then(|after| sort_bits(after.sort)),
+        key: after.map(|after| after.key.ordering_form()),
+    };
+    vec![with, without(None)]
+}
