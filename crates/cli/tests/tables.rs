@@ -23,9 +23,11 @@ fn a_table_is_shown_and_imported_as_it_is_found_to_be() {
     home.file("Umsätze 2024.csv", good_rows());
     let shown = home.run("import '~/Umsätze 2024.csv'").exits(1);
     shown.says_all(&[
-        "\"date\": \"day-month-year\"",
-        "\"decimal\": \",\"",
-        "\"delimiter\": \";\"",
+        "It would become:\n  FIELD        TYPE                  ROLE              EXAMPLE\n",
+        "  row_id       text                  identifies a row  (a hash of it)\n",
+        "  Buchungstag  date, day-month-year  time              31.01.2024\n",
+        "  Betrag       number with ','",
+        "Between cells stands ';'.\n",
         "The first rows:\n  {\"Buchungstag\":\"31.01.2024\",\"Empfänger\":\"Müller\"",
         "Guessed:\n  2 rows before the header are passed over\n",
         "no column identifies a row, so a hash of the whole row does",

@@ -38,10 +38,25 @@ const ROW_ID: &str = "row_id";
 pub struct Inferred {
     /// Its declaration, JSON for people.
     pub declaration: String,
+    /// The same in short.
+    pub fields: Vec<InferredField>,
+    /// What stands between cells, if they are text.
+    pub delimiter: Option<String>,
     /// The first rows, as they stand in the file.
     pub samples: Vec<String>,
     /// What was a guess.
     pub doubts: Vec<String>,
+}
+
+/// A field, as people are shown it.
+#[derive(Debug, Clone)]
+pub struct InferredField {
+    pub name: String,
+    pub kind: String,
+    /// What it is good for beside being read.
+    pub role: &'static str,
+    /// The first value that is not empty, as it stands in the file.
+    pub example: String,
 }
 
 /// What was seen of a table.
@@ -220,6 +235,9 @@ impl Seen {
             self.doubts.extend(column.kind().1);
         }
         let key = key.unwrap_or_else(|| ROW_ID.to_owned());
+        let fields = self.fields(&key);
+        let delimiter = self.written.as_ref().and_then(|one| one.get("delimiter"));
+        let delimiter = delimiter.and_then(Value::as_str).map(str::to_owned);
         let mut schema = json!({"type": "object", "required": [key], "properties": properties});
         if let Some(members) = schema.as_object_mut() {
             let written = self.written.take().unwrap_or_else(|| json!({}));
@@ -246,9 +264,52 @@ impl Seen {
         });
         Inferred {
             declaration: format!("{declaration:#}"),
+            fields,
+            delimiter,
             samples: self.samples,
             doubts: self.doubts,
         }
+    }
+
+    /// The fields in short, the key among them.
+    fn fields(&self, key: &str) -> Vec<InferredField> {
+        let rows: Vec<Value> = self
+            .samples
+            .iter()
+            .filter_map(|row| serde_json::from_str(row).ok())
+            .collect();
+        let example = |name: &str| {
+            let said = rows.iter().filter_map(|row| match row.get(name)? {
+                Value::Null => None,
+                Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+                value => Some(value.to_string()),
+            });
+            said.into_iter().next().unwrap_or_default()
+        };
+        let time = self.time();
+        let field = |column: &Column| InferredField {
+            name: column.name.clone(),
+            kind: column.kind().0.to_string(),
+            role: match column.name.as_str() {
+                name if name == key => "identifies a row",
+                name if Some(name) == time => "time",
+                _ if column.kind().0 == Kind::Text => "searched",
+                _ => "",
+            },
+            example: example(&column.name),
+        };
+        let hash =
+            (key == ROW_ID && !self.columns.iter().any(|one| one.name == ROW_ID)).then(|| {
+                InferredField {
+                    name: ROW_ID.to_owned(),
+                    kind: "text".to_owned(),
+                    role: "identifies a row",
+                    example: "(a hash of it)".to_owned(),
+                }
+            });
+        hash.into_iter()
+            .chain(self.columns.iter().map(field))
+            .collect()
     }
 
     /// The column that identifies rows: one that is called so, else the first if all its values differ and there are enough.

@@ -1,6 +1,7 @@
 //! What is seen of one column while a whole table is read: which ways of reading fit all its cells.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
@@ -72,6 +73,25 @@ pub(super) enum Kind {
     Array,
     Object,
     Mixed,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text => formatter.write_str("text"),
+            Self::Integer => formatter.write_str("integer"),
+            Self::Number(Some(sign)) => write!(formatter, "number with '{sign}'"),
+            Self::Number(None) => formatter.write_str("number"),
+            Self::Boolean => formatter.write_str("boolean"),
+            Self::Date(Some(order)) => write!(formatter, "date, {}", order.as_str()),
+            Self::Date(None) => formatter.write_str("date"),
+            Self::Time(Some(order)) => write!(formatter, "time, {}", order.as_str()),
+            Self::Time(None) => formatter.write_str("time"),
+            Self::Array => formatter.write_str("array"),
+            Self::Object => formatter.write_str("object"),
+            Self::Mixed => formatter.write_str("of several types"),
+        }
+    }
 }
 
 impl Way {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use ingest::table::{self, Inferred, Told, ToldType, WrittenDate};
+use ingest::table::{self, Inferred, InferredField, Told, ToldType, WrittenDate};
 use ingest::{Export, Format};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
@@ -15,7 +15,10 @@ use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
 use crate::owner::{OwnerClient, RequestPath};
+use crate::render::columns;
 
+/// Of an example that is shown.
+const EXAMPLE_CHARS: usize = 40;
 /// Members of lines that say themselves where they belong.
 const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
 
@@ -217,8 +220,24 @@ pub(crate) fn infer(path: &Path, title: &str, key: &str, told: &Told) -> Command
 /// Shows what a table was found to be.
 pub(crate) fn show(inferred: &Inferred, context: &Context) {
     let output = context.output;
-    output.note("Nothing is declared for this table. It would be declared like this:");
-    output.note(&inferred.declaration);
+    output.note("Nothing is declared for this table. It would become:");
+    let heads = ["FIELD", "TYPE", "ROLE", "EXAMPLE"].map(str::to_owned);
+    let row = |field: &InferredField| {
+        let example: String = field.example.chars().take(EXAMPLE_CHARS).collect();
+        let role = field.role.to_owned();
+        [
+            visible(&field.name),
+            visible(&field.kind),
+            role,
+            visible(&example),
+        ]
+    };
+    let rows = std::iter::once(heads).chain(inferred.fields.iter().map(row));
+    let rows: Vec<_> = rows.collect();
+    output.note(columns(&rows, 2, output.style()).trim_end());
+    if let Some(delimiter) = &inferred.delimiter {
+        output.note(&format!("Between cells stands '{}'.", visible(delimiter)));
+    }
     show_doubts(inferred, context);
 }
 
