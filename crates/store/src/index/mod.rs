@@ -42,7 +42,7 @@ use self::meaning::MeaningState;
 use self::passing_keys::PassingKeys;
 use self::replay::Replay;
 use self::sources::Sources;
-use self::truth::Truth;
+use self::truth::{Mark, Truth};
 use crate::catalog::StreamRef;
 use crate::search::{IndexStatus, Part, SearchRequest};
 use crate::{Result, StoreError};
@@ -152,8 +152,8 @@ impl RecordIndex {
     /// Hands a batch to the index right after it was acknowledged. A failure here is caught up later: the records are safe.
     pub(crate) fn stage<'a>(
         &self,
-        before: u64,
-        newest: u64,
+        before: (u64, Mark),
+        newest: (u64, Mark),
         changes: impl Iterator<Item = IndexChange<'a>>,
     ) {
         if let Ok(open) = self.adapted_index() {
@@ -165,18 +165,18 @@ impl RecordIndex {
     ///
     /// Where a background thread works off what takes long, a read does not wait for that.
     pub(crate) fn current_index(&self) -> Result<Arc<OpenIndex>> {
-        let newest = self.newest()?;
+        let (newest, mark) = self.truth.marked_head()?;
         let open = self.open_index()?;
         if self.is_tended() && open.is_far_behind(newest) {
             return Err(still_building(&open, newest));
         }
-        self.bring_up_to_date(&open, newest, &mut |_| {})?;
+        self.bring_up_to_date(&open, (newest, mark), &mut |_| {})?;
         Ok(open)
     }
 
     /// The index, holding everything acknowledged so far, however long that takes.
     pub(crate) fn whole_index(&self, progress: &mut dyn FnMut(u64)) -> Result<Arc<OpenIndex>> {
-        let newest = self.newest()?;
+        let newest = self.truth.marked_head()?;
         let open = self.open_index()?;
         self.bring_up_to_date(&open, newest, progress)?;
         Ok(open)
@@ -202,10 +202,15 @@ impl RecordIndex {
     fn bring_up_to_date(
         &self,
         open: &OpenIndex,
-        newest: u64,
+        (newest, mark): (u64, Mark),
         progress: &mut dyn FnMut(u64),
     ) -> Result<()> {
-        if open.committed() >= newest {
+        let (committed, known) = open.bookmark();
+        if committed == newest && mark.is_some() && known != mark {
+            return Err(engine::rewritten());
+        }
+        // A write of this process may be newer than what was asked for.
+        if committed >= newest {
             return Ok(());
         }
         self.truth.on_snapshot(&mut |snapshot| {

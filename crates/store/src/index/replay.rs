@@ -2,7 +2,7 @@
 
 use super::engine::{ChangeSource, IndexChange, Indexable, Versions};
 use super::parse_stored;
-use super::truth::{Truth, TruthSnapshot};
+use super::truth::{Mark, Truth, TruthSnapshot};
 use crate::Result;
 
 pub(super) struct Replay<'a> {
@@ -13,6 +13,10 @@ pub(super) struct Replay<'a> {
 impl ChangeSource for Replay<'_> {
     fn newest(&self) -> Result<u64> {
         self.snapshot.head()
+    }
+
+    fn mark(&self, version: u64) -> Result<Mark> {
+        self.snapshot.mark(version)
     }
 
     fn replay(

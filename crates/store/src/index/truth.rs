@@ -14,6 +14,10 @@ use super::sources::Sources;
 use crate::Result;
 use crate::records::{PagePosition, PageRequest, StoredPage, StoredRecord};
 
+/// Tells one history from another that has the same version numbers: random, one for each transaction that wrote. A store
+/// whose history cannot be rewritten has none.
+pub(crate) type Mark = Option<String>;
+
 /// A change as it is replayed.
 pub(crate) struct Replayed {
     pub(crate) row: u64,
@@ -26,6 +30,8 @@ pub(crate) struct Replayed {
 /// One state of the records, to replay changes from.
 pub(crate) trait TruthSnapshot {
     fn head(&self) -> Result<u64>;
+    /// The mark of the transaction that a version is of.
+    fn mark(&self, version: u64) -> Result<Mark>;
     /// Streams that were erased with these versions.
     fn erased(&self, versions: Versions) -> Result<Vec<i64>>;
     /// Hands over the rows whose present state has one of these versions. Of each stream, in the order of versions. A damaged
@@ -77,6 +83,9 @@ pub(crate) trait Truth: Send + Sync {
 
     /// The version of the last acknowledged change, by whomever. Sources that changed until then are known afterwards.
     fn head(&self) -> Result<u64>;
+
+    /// The same, with its mark.
+    fn marked_head(&self) -> Result<(u64, Mark)>;
 
     /// Runs something on one state of the records.
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()>;

@@ -3,9 +3,17 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant as Moment};
 
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, FieldName, StreamName};
+use contract::json::RecordBody;
+use contract::key::RecordKey;
 use contract::time::Instant;
 
 use super::*;
+use crate::catalog::{NewConnection, StreamRef};
+use crate::records::{Change, ChangeOp};
+use crate::search::{Scope, SearchOrder, SearchRequest};
+use crate::{Catalog as _, Records as _, Search as _};
 
 /// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
 fn url() -> Option<String> {
@@ -15,12 +23,14 @@ fn url() -> Option<String> {
 fn options(url: &str) -> PostgresOptions {
     static OWNERS: AtomicU32 = AtomicU32::new(0);
     let number = OWNERS.fetch_add(1, Ordering::Relaxed);
+    let owner = format!("unit-{}-{number}.example", std::process::id());
+    let folder = tempfile::tempdir().unwrap().keep();
     PostgresOptions {
         url: url.to_owned(),
         ca: None,
-        owner: format!("unit-{}-{number}.example", std::process::id()),
-        data_dir: std::env::temp_dir(),
-        blobs: std::env::temp_dir(),
+        owner,
+        data_dir: folder.join("node"),
+        blobs: folder.join("blobs"),
         node: "a".to_owned(),
         clock: Arc::new(Instant(0)),
         secret: [7; 32],
@@ -194,5 +204,83 @@ fn a_column_that_does_not_hold_what_was_written_is_an_error() {
         row.get::<&str>(2).unwrap_err(),
     ] {
         assert!(matches!(error, StoreError::Database { .. }), "{error:?}");
+    }
+}
+
+const NOTES: &str = include_str!("../../tests/conformance/ledger.json");
+
+fn note(id: &str, text: &str) -> Change {
+    Change {
+        stream: StreamName::parse("entries").unwrap(),
+        key: RecordKey::single(id).unwrap(),
+        emitted_at: "2026-06-01T12:00:00Z".to_owned(),
+        op: ChangeOp::Upsert(
+            RecordBody::parse(format!(r#"{{"id":"{id}","text":"{text}"}}"#)).unwrap(),
+        ),
+    }
+}
+
+fn found(store: &PostgresStore, word: &str) -> Vec<String> {
+    let stream = StreamRef {
+        connection: ConnectionId::parse("own").unwrap(),
+        stream: StreamName::parse("entries").unwrap(),
+    };
+    let request = SearchRequest {
+        expression: text::Expression::parse(word),
+        scopes: vec![Scope::whole(
+            stream,
+            vec![FieldName::parse("text").unwrap()],
+        )],
+        limit: 10,
+        after: None,
+        count: true,
+        order: SearchOrder::Relevance,
+    };
+    let hits = store.search(&request).unwrap().hits;
+    hits.iter().map(|hit| hit.record.key.to_string()).collect()
+}
+
+/// A standby without the last changes takes over, and other changes get their version numbers.
+#[test]
+fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
+    let Some(url) = url() else { return };
+    let options = options(&url);
+    let [one, two] = ["one", "two"].map(|node| {
+        let mut options = options.clone();
+        options.data_dir = options.data_dir.with_file_name(node);
+        PostgresStore::open(options).unwrap()
+    });
+    one.declare(&Declaration::parse(NOTES).unwrap()).unwrap();
+    let own = ConnectionId::parse("own").unwrap();
+    one.add_connection(NewConnection {
+        connector: Declaration::parse(NOTES).unwrap().connector_key().clone(),
+        name: "Own".to_owned(),
+        id: Some(own.clone()),
+    })
+    .unwrap();
+    one.write(&own, vec![note("a", "kept word")]).unwrap();
+    one.write(&own, vec![note("b", "lost word")]).unwrap();
+    for node in [&one, &two] {
+        assert_eq!(found(node, "lost"), ["b"]);
+    }
+    two.transact_locked(|tx, _| {
+        for sql in [
+            "DELETE FROM records WHERE owner_id = $1 AND version > 1",
+            "DELETE FROM marks WHERE owner_id = $1 AND version > 1",
+            "UPDATE streams SET last_version = 1, live_records = 1 WHERE owner_id = $1",
+            "UPDATE owners SET version = 1 WHERE id = $1",
+        ] {
+            tx.execute(sql, &[&two.owner])?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    two.write(&own, vec![note("c", "other word")]).unwrap();
+    for node in [&one, &two] {
+        assert!(found(node, "lost").is_empty());
+        assert_eq!(found(node, "other"), ["c"]);
+        let mut all = found(node, "word");
+        all.sort();
+        assert_eq!(all, ["a", "c"]);
     }
 }

@@ -15,7 +15,7 @@ use super::walk::Walk;
 use crate::index::engine::Versions;
 use crate::index::sources::Sources;
 use crate::index::truth::{
-    ChangedRecord, LiveRow, Replayed, RowRange, RowRecord, Truth, TruthSnapshot,
+    ChangedRecord, LiveRow, Mark, Replayed, RowRange, RowRecord, Truth, TruthSnapshot,
 };
 use crate::record_digest::Content;
 use crate::records::{ByteBudget, PAGE_BYTES, PagePosition, PageRequest, StoredPage, StoredRecord};
@@ -87,11 +87,16 @@ impl Truth for PostgresTruth {
     }
 
     fn head(&self) -> Result<u64> {
-        let sql = "SELECT version, catalog FROM owners WHERE id = $1";
+        Ok(self.marked_head()?.0)
+    }
+
+    fn marked_head(&self) -> Result<(u64, Mark)> {
+        let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
+             LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
         let row = self.pool.read(|tx| tx.query_one(sql, &[&self.owner]))?;
         self.sources
             .renew(&self.pool, row.get::<i64>(1)?.cast_unsigned())?;
-        Ok(row.get::<i64>(0)?.cast_unsigned())
+        Ok((row.get::<i64>(0)?.cast_unsigned(), row.get(2)?))
     }
 
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()> {
@@ -451,6 +456,14 @@ struct Snapshot<'a> {
 impl TruthSnapshot for Snapshot<'_> {
     fn head(&self) -> Result<u64> {
         Ok(self.head)
+    }
+
+    fn mark(&self, version: u64) -> Result<Mark> {
+        let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version >= $2 ORDER BY version LIMIT 1";
+        let row = self
+            .tx
+            .query_opt(sql, &[&self.owner, &version.cast_signed()])?;
+        row.map(|row| row.get(0)).transpose()
     }
 
     fn erased(&self, versions: Versions) -> Result<Vec<i64>> {

@@ -77,22 +77,29 @@ impl PostgresStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
-        let (applied, before, written) = self.transact_locked(|tx, owner| {
+        let (applied, before, written, mark) = self.transact_locked(|tx, owner| {
             let sources = self.sources.at(tx, self.place(), owner.catalog)?;
             sources.connection(connection)?;
             let mut writing = Batch::begin(sources, connection, owner);
             writing.read(tx, self.owner, &batch)?;
+            let of = self.mark_at(tx, owner.version)?;
             let mut applied = Vec::with_capacity(batch.len());
             for change in batch {
                 applied.push(writing.apply(change)?);
             }
-            if writing.write(tx, self.owner)? {
-                self.advance(tx, writing.version)?;
-            }
-            Ok((applied, owner.version, writing))
+            let mark = if writing.write(tx, self.owner)? {
+                Some(self.advance(tx, writing.version)?)
+            } else {
+                None
+            };
+            Ok((applied, (owner.version, of), writing, mark))
         })?;
-        let changes = written.staged.iter().map(Staged::index_change);
-        self.index.stage(before, written.version, changes);
+        if let Some(mark) = mark {
+            let changes = written.staged.iter().map(Staged::index_change);
+            let mark = mark.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.index
+                .stage(before, (written.version, Some(mark)), changes);
+        }
         Ok(applied)
     }
 }

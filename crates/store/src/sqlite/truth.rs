@@ -17,7 +17,7 @@ use super::{inspect, newest_version};
 use crate::index::engine::Versions;
 use crate::index::sources::Sources;
 use crate::index::truth::{
-    ChangedRecord, LiveRow, Replayed, RowRange, RowRecord, Truth, TruthSnapshot,
+    ChangedRecord, LiveRow, Mark, Replayed, RowRange, RowRecord, Truth, TruthSnapshot,
 };
 use crate::records::{ByteBudget, PagePosition, PageRequest, StoredPage, StoredRecord};
 use crate::{Result, stop};
@@ -74,6 +74,10 @@ impl Truth for SqliteTruth {
 
     fn head(&self) -> Result<u64> {
         Ok(self.newest())
+    }
+
+    fn marked_head(&self) -> Result<(u64, Mark)> {
+        Ok((self.newest(), None))
     }
 
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()> {
@@ -389,6 +393,10 @@ struct Snapshot<'a> {
 impl TruthSnapshot for Snapshot<'_> {
     fn head(&self) -> Result<u64> {
         newest_version(self.connection).map_err(failed(self.database.path()))
+    }
+
+    fn mark(&self, _: u64) -> Result<Mark> {
+        Ok(None)
     }
 
     fn erased(&self, versions: Versions) -> Result<Vec<i64>> {

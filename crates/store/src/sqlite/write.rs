@@ -49,7 +49,8 @@ impl EmbeddedStore {
         })?;
         self.truth.acknowledge(writing.version);
         let changes = writing.staged.iter().map(Staged::index_change);
-        self.index.stage(writing.before, writing.version, changes);
+        self.index
+            .stage((writing.before, None), (writing.version, None), changes);
         Ok(applied)
     }
 }

@@ -4,12 +4,13 @@ use std::thread;
 
 use contract::time::Instant;
 use store::grants::{Revocable, Revoked};
+use store::records::{Direction, OrderBy, PageRequest};
 use store::registry::{Change, EntryKind, Expect};
-use store::{Blobs, Catalog, Grants, PostgresStore, Registry, StoreError};
+use store::{Blobs, Catalog, Grants, PostgresStore, Records as _, Registry, Store, StoreError};
 
 use crate::fixture::{
-    add_mail, approval, connection, disclosure, fresh_owner, grant, grant_id, key, noon, put_bytes,
-    stream,
+    Work as _, add_mail, approval, connection, disclosure, fresh_owner, grant, grant_id, key,
+    messages, noon, put, put_bytes, stream,
 };
 
 /// Runs a rule on two nodes of one owner, and a store of another owner on the same database.
@@ -161,5 +162,40 @@ fn a_grant_of_a_connection_that_is_removed_meanwhile_is_refused_or_narrowed() {
                 Err(error) => panic!("{error}"),
             }
         }
+    });
+}
+
+#[test]
+fn what_one_node_acknowledges_the_other_finds_counts_and_pages_through_at_once() {
+    on_two_nodes(|one, two, _| {
+        add_mail(one, "work");
+        for round in 0..20 {
+            let nodes: [&dyn Store; 2] = [one, two];
+            let (writer, reader) = (nodes[round % 2], nodes[(round + 1) % 2]);
+            let id = format!("m{round:02}");
+            writer.put(vec![put(
+                "messages",
+                &format!(r#"{{"id":"{id}","subject":"round everyround word{round}"}}"#),
+            )]);
+            assert_eq!(reader.found(&format!("word{round}")), [id.as_str()]);
+            let all = reader.extent(&messages("work"), 1).unwrap();
+            assert_eq!(all.records, round as u64 + 1);
+        }
+        let (mut ids, mut after) = (Vec::new(), None);
+        for round in 0.. {
+            let node = if round % 2 == 0 { one } else { two };
+            let request = PageRequest {
+                after: after.take(),
+                ..PageRequest::first(OrderBy::Key, Direction::Ascending, 3)
+            };
+            let page = node.page(&stream("work", "messages"), &request).unwrap();
+            ids.extend(page.records.iter().map(|one| one.key.to_string()));
+            after = page.records.last().map(|last| last.position.clone());
+            if page.is_last {
+                break;
+            }
+        }
+        let expected: Vec<String> = (0..20).map(|number| format!("m{number:02}")).collect();
+        assert_eq!(ids, expected);
     });
 }

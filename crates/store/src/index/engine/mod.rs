@@ -24,6 +24,7 @@ pub(crate) use schema::{
 };
 pub(crate) use view::{Segment, View};
 
+use crate::index::truth::Mark;
 use crate::sqlite::directory::{create_private, write_durably};
 use crate::{Result, StoreError};
 
@@ -53,6 +54,8 @@ pub(crate) struct Versions {
 /// Where changes are replayed from. All answers come from one snapshot of the records.
 pub(crate) trait ChangeSource {
     fn newest(&self) -> Result<u64>;
+    /// The mark of the transaction that a version is of.
+    fn mark(&self, version: u64) -> Result<Mark>;
     /// Hands over the changes with these versions. `known` is false when the index started out empty.
     fn replay(
         &self,
@@ -60,6 +63,15 @@ pub(crate) trait ChangeSource {
         known: bool,
         each: &mut dyn FnMut(IndexChange<'_>) -> Result<()>,
     ) -> Result<()>;
+}
+
+/// What the index follows is not what it followed: a standby took over without the last changes, or an older state was
+/// restored. Only an index that is derived anew is right.
+pub(crate) fn rewritten() -> StoreError {
+    StoreError::IndexDamaged {
+        path: PathBuf::from("index"),
+        detail: "the history of the records was rewritten".to_owned(),
+    }
 }
 
 /// The index of a data directory; opened on first use.

@@ -21,7 +21,7 @@ use super::view::View;
 use super::{IndexChange, tokenizer};
 use crate::disk_space;
 use crate::index::layout::StreamLayout;
-use crate::index::truth::RowRange;
+use crate::index::truth::{Mark, RowRange};
 use crate::sqlite::directory::create_private;
 use crate::{Result, StoreError};
 
@@ -42,6 +42,8 @@ pub(super) struct Bookmark {
     analyzer: u32,
     store: String,
     version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Mark,
     /// How the documents of each stream are laid out.
     layouts: Layouts,
 }
@@ -62,8 +64,10 @@ pub(crate) struct OpenIndex {
     layouts: Mutex<KnownLayouts>,
     /// The last version handed to the writer, as it was when nobody was writing.
     staged: AtomicU64,
-    /// The bookmark of the last commit that readers see.
+    /// The version of the last commit that readers see.
     committed: AtomicU64,
+    /// And its mark.
+    mark: Mutex<(u64, Mark)>,
     /// A long pass is under way.
     building: AtomicBool,
     /// Another index has replaced it.
@@ -84,6 +88,7 @@ struct Writing {
     writer: Option<IndexWriter>,
     /// The last version handed to the writer, committed or not.
     staged: u64,
+    mark: Mark,
     uncommitted: u64,
 }
 
@@ -115,6 +120,7 @@ impl OpenIndex {
         let bookmark: Bookmark = serde_json::from_str(&payload).ok()?;
         let expected = Bookmark {
             version: bookmark.version,
+            mark: bookmark.mark.clone(),
             layouts: bookmark.layouts.clone(),
             ..Bookmark::new(&hex(store_id))
         };
@@ -177,10 +183,12 @@ impl OpenIndex {
             writing: Mutex::new(Writing {
                 writer: None,
                 staged: version,
+                mark: bookmark.mark.clone(),
                 uncommitted: 0,
             }),
             layouts: Mutex::new(KnownLayouts::of(bookmark.layouts)),
             committed: AtomicU64::new(version),
+            mark: Mutex::new((version, bookmark.mark)),
             retired: AtomicBool::new(false),
         })
     }
@@ -218,11 +226,18 @@ impl OpenIndex {
         self.committed.load(Ordering::Acquire)
     }
 
+    /// The same, with its mark.
+    pub(crate) fn bookmark(&self) -> (u64, Mark) {
+        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        mark.clone()
+    }
+
     /// Drops what was staged and not committed.
     fn forget(&self, writing: &mut Writing) {
         *writing = Writing {
             writer: None,
             staged: self.committed(),
+            mark: self.bookmark().1,
             uncommitted: 0,
         };
         self.staged.store(writing.staged, Ordering::Release);
@@ -349,6 +364,7 @@ impl OpenIndex {
         let version = writing.staged;
         let bookmark = Bookmark {
             version,
+            mark: writing.mark.clone(),
             layouts,
             ..Bookmark::new(&self.store)
         };
@@ -362,6 +378,7 @@ impl OpenIndex {
         commit.commit().map_err(failed(&self.folder))?;
         writing.uncommitted = 0;
         self.reload()?;
+        *self.mark.lock().unwrap_or_else(PoisonError::into_inner) = (version, bookmark.mark);
         self.committed.store(version, Ordering::Release);
         Ok(())
     }
@@ -414,6 +431,7 @@ impl Bookmark {
             analyzer: text::ANALYZER_VERSION,
             store: store.to_owned(),
             version: 0,
+            mark: None,
             layouts: Layouts::new(),
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 
-use super::super::{ChangeSource, IndexChange, Versions};
+use super::super::{ChangeSource, IndexChange, Versions, rewritten};
 use super::{COMMIT_EVERY, OpenIndex, Writing};
+use crate::index::truth::Mark;
 use crate::{Result, StoreError, stop};
 
 /// How many versions are replayed at a time; the bookmark moves by such steps. Replaying that many takes a moment.
@@ -28,8 +29,8 @@ impl OpenIndex {
     /// catch-up either replays it or reports what is wrong.
     pub(crate) fn stage<'a>(
         &self,
-        before: u64,
-        newest: u64,
+        before: (u64, Mark),
+        (newest, mark): (u64, Mark),
         mut changes: impl Iterator<Item = IndexChange<'a>>,
     ) {
         let _pass = match self.pass.try_lock() {
@@ -38,11 +39,12 @@ impl OpenIndex {
             Err(TryLockError::WouldBlock) => return,
         };
         let mut writing = self.writing();
-        if writing.staged != before {
+        let (version, of) = before;
+        if writing.staged != version || (of.is_some() && writing.mark != of) {
             return;
         }
         let mut outcome = changes.try_for_each(|change| self.apply(&mut writing, change));
-        self.set_staged(&mut writing, newest);
+        self.set_staged(&mut writing, newest, mark);
         if outcome.is_ok() && writing.uncommitted >= COMMIT_EVERY {
             outcome = self.commit(&mut writing);
         }
@@ -61,6 +63,7 @@ impl OpenIndex {
     ) -> Result<()> {
         let _pass = self.pass();
         let newest = source.newest()?;
+        self.refuse_rewritten(source)?;
         self.building.store(
             newest.saturating_sub(self.staged()) > WINDOW,
             Ordering::Release,
@@ -68,6 +71,18 @@ impl OpenIndex {
         let outcome = self.replay(newest, source, progress);
         self.building.store(false, Ordering::Release);
         outcome
+    }
+
+    /// What was taken must be part of what is replayed.
+    fn refuse_rewritten(&self, source: &dyn ChangeSource) -> Result<()> {
+        let (staged, mark) = {
+            let writing = self.writing();
+            (writing.staged, writing.mark.clone())
+        };
+        if mark.is_some() && mark != source.mark(staged)? {
+            return Err(rewritten());
+        }
+        Ok(())
     }
 
     fn replay(
@@ -112,7 +127,7 @@ impl OpenIndex {
         let upto = newest.min(after + WINDOW);
         let versions = Versions { after, upto };
         source.replay(versions, known, &mut |change| self.apply(writing, change))?;
-        self.set_staged(writing, upto);
+        self.set_staged(writing, upto, source.mark(upto)?);
         // The first window is committed at once, so that there is something to find.
         if writing.uncommitted >= COMMIT_EVERY || self.committed() == 0 {
             self.commit(writing)?;
@@ -127,8 +142,9 @@ impl OpenIndex {
         Ok(())
     }
 
-    fn set_staged(&self, writing: &mut Writing, version: u64) {
+    fn set_staged(&self, writing: &mut Writing, version: u64, mark: Mark) {
         writing.staged = version;
+        writing.mark = mark;
         self.staged.store(version, Ordering::Release);
     }
 }
