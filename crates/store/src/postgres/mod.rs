@@ -17,6 +17,7 @@ mod pool;
 mod purge;
 mod records;
 mod registry;
+mod replay;
 mod row;
 mod schema;
 mod sort;

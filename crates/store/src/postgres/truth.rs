@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use contract::key::RecordKey;
 
-use super::pool::{Pool, Row, Tx};
+use super::pool::{Pool, Row};
+use super::replay::Snapshot;
 use super::row::{STORED, found, sort_of};
 use super::sources::KnownSources;
 use super::walk::Walk;
-use crate::index::engine::Versions;
 use crate::index::sources::Sources;
 use crate::index::truth::{
-    ChangedRecord, LiveRow, Mark, Replayed, RowRange, RowRecord, Truth, TruthSnapshot,
+    ChangedRecord, LiveRow, Mark, RowRange, RowRecord, Truth, TruthSnapshot,
 };
 use crate::record_digest::Content;
 use crate::records::{ByteBudget, PAGE_BYTES, PagePosition, PageRequest, StoredPage, StoredRecord};
@@ -432,7 +432,7 @@ impl Truth for PostgresTruth {
 }
 
 /// The content of a row of `row_id, stream_id, key, version, emitted_at, data, digest`: `None` where it is gone or damaged.
-fn checked(row: &Row) -> Result<Option<String>> {
+pub(super) fn checked(row: &Row) -> Result<Option<String>> {
     let Some(data) = row.get::<Option<&str>>(5)? else {
         return Ok(None);
     };
@@ -445,57 +445,4 @@ fn checked(row: &Row) -> Result<Option<String>> {
     };
     let is_intact = content.digest() == row.get::<i64>(6)?;
     Ok(is_intact.then(|| data.to_owned()))
-}
-
-struct Snapshot<'a> {
-    tx: &'a Tx<'a>,
-    owner: i64,
-    head: u64,
-}
-
-impl TruthSnapshot for Snapshot<'_> {
-    fn head(&self) -> Result<u64> {
-        Ok(self.head)
-    }
-
-    fn mark(&self, version: u64) -> Result<Mark> {
-        let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version >= $2 ORDER BY version LIMIT 1";
-        let row = self
-            .tx
-            .query_opt(sql, &[&self.owner, &version.cast_signed()])?;
-        row.map(|row| row.get(0)).transpose()
-    }
-
-    fn erased(&self, versions: Versions) -> Result<Vec<i64>> {
-        let sql =
-            "SELECT stream_id FROM erasures WHERE owner_id = $1 AND version > $2 AND version <= $3";
-        let (after, upto) = (versions.after.cast_signed(), versions.upto.cast_signed());
-        let rows = self.tx.query(sql, &[&self.owner, &after, &upto])?;
-        rows.iter().map(|row| row.get(0)).collect()
-    }
-
-    fn replay(
-        &self,
-        versions: Versions,
-        each: &mut dyn FnMut(Replayed) -> Result<()>,
-    ) -> Result<()> {
-        let sql = "SELECT row_id, records.stream_id, key, version, emitted_at, data, digest
-             FROM streams JOIN records ON records.owner_id = streams.owner_id AND records.stream_id = streams.id
-             WHERE streams.owner_id = $1 AND streams.last_version > $2 AND version > $2 AND version <= $3
-             ORDER BY records.stream_id, version";
-        let (after, upto) = (versions.after.cast_signed(), versions.upto.cast_signed());
-        for row in &self.tx.query(sql, &[&self.owner, &after, &upto])? {
-            let is_live = row.get::<Option<&str>>(5)?.is_some();
-            each(Replayed {
-                row: row.get::<i64>(0)?.cast_unsigned(),
-                stream: row.get(1)?,
-                emitted_at: row.get(4)?,
-                data: match checked(row)? {
-                    None if is_live => Some("{}".to_owned()),
-                    data => data,
-                },
-            })?;
-        }
-        Ok(())
-    }
 }
