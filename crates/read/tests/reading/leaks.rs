@@ -105,7 +105,7 @@ proptest! {
     clippy::disallowed_methods,
     reason = "a long run by hand asks for more cases"
 )]
-fn cases(usual: u32) -> u32 {
+pub(crate) fn cases(usual: u32) -> u32 {
     let asked = std::env::var("LEAK_CASES").ok();
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }
