@@ -29,7 +29,8 @@ pub(crate) struct Thinning<'a> {
     time: Option<&'a str>,
     /// Each with when it was replaced, as the source dated the change.
     versions: Vec<(Replaced, Option<Instant>)>,
-    before: Option<Option<RecordBody>>,
+    /// The content of the version taken last, as far as it can be parsed.
+    before: Option<RecordBody>,
     last_change: HashMap<String, usize>,
     /// Those that dates depend on.
     kept: BTreeSet<usize>,
@@ -52,18 +53,18 @@ impl<'a> Thinning<'a> {
     pub(crate) fn take(&mut self, replaced: Option<Replaced>, emitted_at: &str, data: String) {
         // A version that cannot be parsed is damage, and not ours to drop.
         let body = RecordBody::parse(data).ok();
-        if let Some(before) = &self.before {
+        if self.at > 0 {
             if let Some((_, until)) = self.versions.last_mut() {
                 *until = Instant::parse(emitted_at);
             }
-            for name in changed(before.as_ref(), body.as_ref()) {
+            for name in changed(self.before.as_ref(), body.as_ref()) {
                 if self.time == Some(name.as_str()) || name == PRESENCE {
                     self.kept.extend([self.at - 1, self.at]);
                 }
                 self.last_change.insert(name, self.at);
             }
         }
-        self.before = Some(body);
+        self.before = body;
         self.versions
             .extend(replaced.map(|replaced| (replaced, None)));
         self.at += 1;

@@ -131,17 +131,17 @@ impl TimePage {
             let (addresses, rows): (Vec<_>, Vec<_>) =
                 documents.into_iter().filter_map(with_row).unzip();
             let with_name = names(&rows)?.into_iter().zip(addresses);
-            let mut named: Vec<_> = with_name
+            let mut found: Vec<_> = with_name
                 .filter_map(|(name, address)| Some((name?, address)))
                 .collect();
             if let (true, Some((_, row))) = (self.after_class() == Some(class), self.after)
                 && let Some(last) = names(&[row])?.pop().flatten()
             {
-                named.retain(|(name, _)| *name > last);
+                found.retain(|(name, _)| *name > last);
             }
-            named.sort_unstable();
+            found.sort_unstable();
             let rank = class.rank(self.direction);
-            chosen.extend(named.into_iter().map(|(_, address)| (rank, address)));
+            chosen.extend(found.into_iter().map(|(_, address)| (rank, address)));
         }
         chosen.truncate(self.limit);
         Ok(chosen)

@@ -60,7 +60,7 @@ fn of_code(place: String, detail: String, code: &SqlState) -> StoreError {
 
 fn is_of_connection(error: &tokio_postgres::Error) -> bool {
     let cause = std::error::Error::source(error);
-    error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>())
+    error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
 /// The error with its causes; the driver's own words alone say little.

@@ -27,7 +27,7 @@ const CONNECTION_WITHIN: Duration = Duration::from_secs(2);
 /// How long a transaction waits for a lock of another.
 const LOCK_MS: u32 = 10_000;
 /// How long one statement may take.
-const STATEMENT: Duration = Duration::from_secs(60);
+const STATEMENT: Duration = Duration::from_mins(1);
 /// What the server is given more than that to report it, before the connection counts as lost.
 const GRACE: Duration = Duration::from_secs(10);
 /// A node that stops in the middle of a transaction must not keep its locks.

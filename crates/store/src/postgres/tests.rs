@@ -16,6 +16,10 @@ use crate::search::{Scope, SearchOrder, SearchRequest};
 use crate::{Catalog as _, Records as _, Search as _};
 
 /// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says where tests run, and nothing of the program"
+)]
 fn url() -> Option<String> {
     std::env::var("PDPP_TEST_POSTGRES").ok()
 }

@@ -13,7 +13,7 @@ use store::{Blobs, Catalog, Records, Search, StoreError};
 
 use crate::fixture::{
     Work, add_mail, blob_path, compound, connection, delete, key, mailbox, message,
-    on_every_mail_database, on_every_mailbox, open, put_bytes, stream,
+    on_every_mailbox, open, put_bytes, stream,
 };
 
 fn content(store: &(impl Blobs + ?Sized), id: &BlobId) -> Vec<u8> {
@@ -32,28 +32,28 @@ fn is_gone(store: &(impl Blobs + ?Sized), id: &BlobId) -> bool {
 
 #[test]
 fn a_blob_is_named_by_the_hash_of_its_bytes() {
-    on_every_mail_database(|store| {
-        let id = put_bytes(store, "work", &key("m1"), b"abc");
+    on_every_mailbox(|store| {
+        let id = store.put_bytes("m1", b"abc");
         assert_eq!(
             id.as_str(),
             "blob_sha256_ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         assert_eq!(content(store, &id), b"abc");
         let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
-        let id = put_bytes(store, "work", &key("m1"), &large);
+        let id = store.put_bytes("m1", &large);
         assert_eq!(content(store, &id), large);
-        let empty = put_bytes(store, "work", &key("m1"), b"");
+        let empty = store.put_bytes("m1", b"");
         assert!(content(store, &empty).is_empty());
     });
 }
 
 #[test]
 fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
-    on_every_mail_database(|store| {
+    on_every_mailbox(|store| {
         add_mail(store, "home");
-        let id = put_bytes(store, "work", &key("m2"), b"abc");
-        assert_eq!(put_bytes(store, "work", &key("m1"), b"abc"), id);
-        assert_eq!(put_bytes(store, "work", &key("m1"), b"abc"), id);
+        let id = store.put_bytes("m2", b"abc");
+        assert_eq!(store.put_bytes("m1", b"abc"), id);
+        assert_eq!(store.put_bytes("m1", b"abc"), id);
         let owner = stream("work", "messages");
         let other_type = store
             .put_blob(&owner, &key("m3"), "image/png", &mut &b"abc"[..])
@@ -77,7 +77,7 @@ fn the_same_bytes_are_one_blob_with_the_first_media_type_and_every_binding() {
 
 #[test]
 fn unknown_blobs_and_owners_are_errors() {
-    on_every_mail_database(|store| {
+    on_every_mailbox(|store| {
         let id = BlobId::from_sha256([7; 32]);
         assert!(is_gone(store, &id));
         assert_eq!(store.blob(&stream("work", "messages"), &id).unwrap(), None);
@@ -112,7 +112,7 @@ impl Read for Broken {
 
 #[test]
 fn a_source_that_breaks_off_leaves_no_blob() {
-    on_every_mail_database(|store| {
+    on_every_mailbox(|store| {
         let owner = stream("work", "messages");
         assert!(
             store
@@ -127,10 +127,10 @@ fn a_source_that_breaks_off_leaves_no_blob() {
 
 #[test]
 fn removing_a_connection_takes_the_blobs_nobody_else_refers_to() {
-    on_every_mail_database(|store| {
+    on_every_mailbox(|store| {
         add_mail(store, "home");
-        let own = put_bytes(store, "work", &key("m1"), b"own");
-        let shared = put_bytes(store, "work", &key("m1"), b"shared");
+        let own = store.put_bytes("m1", b"own");
+        let shared = store.put_bytes("m1", b"shared");
         put_bytes(store, "home", &key("m1"), b"shared");
         let removed = store.remove_connection(&connection("work")).unwrap();
         assert_eq!(removed.blobs, 1);

@@ -6,7 +6,7 @@ use store::catalog::{Declared, NewConnection};
 
 use crate::fixture::{
     LEDGER, MAIL, Work, add_ledger, add_mail, all, connection, message, on_every_backend,
-    on_every_database, on_every_mail_database, on_every_mailbox, stream,
+    on_every_mailbox, stream,
 };
 
 fn new(name: &str, id: Option<&str>) -> NewConnection {
@@ -19,8 +19,7 @@ fn new(name: &str, id: Option<&str>) -> NewConnection {
 
 #[test]
 fn a_declaration_is_added_once_and_kept_as_written() {
-    on_every_database(|open| {
-        let store = open();
+    on_every_backend(|store| {
         let mail = Declaration::parse(MAIL).unwrap();
         let key = mail.connector_key();
         assert!(store.declaration(key).is_none());
@@ -42,7 +41,7 @@ fn a_declaration_is_added_once_and_kept_as_written() {
 
 #[test]
 fn connections_are_listed_oldest_first_with_their_empty_streams() {
-    on_every_mail_database(|store| {
+    on_every_mailbox(|store| {
         add_ledger(store, "books");
         add_mail(store, "home");
         let ids: Vec<String> = store
@@ -67,8 +66,7 @@ fn connections_are_listed_oldest_first_with_their_empty_streams() {
 #[test]
 fn a_connection_without_an_id_gets_a_free_one_made_of_connector_and_name() {
     // Decision 8.
-    on_every_database(|open| {
-        let store = open();
+    on_every_backend(|store| {
         store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();
         let id = |name: &str| {
             store
@@ -91,11 +89,10 @@ fn a_connection_without_an_id_gets_a_free_one_made_of_connector_and_name() {
 
 #[test]
 fn a_taken_id_and_an_unknown_connector_are_refused() {
-    on_every_database(|open| {
-        let store = open();
+    on_every_backend(|store| {
         let error = store.add_connection(new("x", None)).unwrap_err();
         assert!(matches!(error, StoreError::UnknownConnector(_)), "{error}");
-        add_mail(&*store, "work");
+        add_mail(store, "work");
         let error = store.add_connection(new("x", Some("work"))).unwrap_err();
         assert!(matches!(&error, StoreError::ConnectionExists(id) if id.as_str() == "work"));
         assert_eq!(store.connections().len(), 1);

@@ -21,8 +21,8 @@ use store::search::{
     SearchOrder, SearchRequest, Test,
 };
 use store::{
-    Backup as _, Blobs, Catalog, EmbeddedStore, Grants, Keeping, OpenOptions, PostgresOptions,
-    PostgresStore, Registry, Store, StreamRef,
+    Backup as _, Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store,
+    StreamRef,
 };
 use tempfile::TempDir;
 use text::Expression;
@@ -38,21 +38,11 @@ pub(crate) fn noon() -> Instant {
 
 /// Runs a rule on a fresh store of every backend.
 pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
-    let folder = tempfile::tempdir().unwrap();
-    rule(&open(folder.path()));
-    let folder = tempfile::tempdir().unwrap();
-    if let Some(owner) = fresh_owner(folder.path()) {
-        rule(&PostgresStore::open(owner).unwrap());
-    }
+    on_every_reopened(|open| rule(&*open()));
 }
 
-/// What a database of the store fulfils without the index.
-pub(crate) trait Kept: Catalog + Blobs + Grants + Registry + Keeping + Send + Sync {}
-
-impl<T: Catalog + Blobs + Grants + Registry + Keeping + Send + Sync> Kept for T {}
-
-/// Runs a rule on a fresh store of every database. The rule opens it, and may do so again after it has dropped it.
-pub(crate) fn on_every_database(rule: impl Fn(&dyn Fn() -> Box<dyn Kept>)) {
+/// The same for a rule that opens the store itself, and may do so again after it has dropped it.
+pub(crate) fn on_every_reopened(rule: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
     let folder = tempfile::tempdir().unwrap();
     rule(&|| Box::new(open(folder.path())));
     let folder = tempfile::tempdir().unwrap();
@@ -61,16 +51,11 @@ pub(crate) fn on_every_database(rule: impl Fn(&dyn Fn() -> Box<dyn Kept>)) {
     }
 }
 
-/// The same on a store with the mail connection `work`.
-pub(crate) fn on_every_mail_database(rule: impl Fn(&dyn Kept)) {
-    on_every_database(|open| {
-        let store = open();
-        add_mail(&*store, "work");
-        rule(&*store);
-    });
-}
-
 /// An owner nobody has used, in the PostgreSQL that the environment names.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says where tests run, and nothing of the program"
+)]
 pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
     static TOLD: Once = Once::new();
     static OWNERS: AtomicU32 = AtomicU32::new(0);

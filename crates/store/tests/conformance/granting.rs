@@ -10,11 +10,11 @@ use contract::time::Instant;
 use rusqlite::Connection;
 use store::grants::{Disclosure, Revocable, RevocationReason, Revoked, TokenSubject, TokenUse};
 use store::records::{Change, ChangeOp};
-use store::{EmbeddedStore, Grants, Records, StoreError, StreamRef};
+use store::{EmbeddedStore, Grants, Records, Store, StoreError, StreamRef};
 
 use crate::fixture::{
-    Kept, add_mail, approval, connection, disclosure, grant, grant_id, noon, on_every_database,
-    open, token,
+    add_mail, approval, connection, disclosure, grant, grant_id, noon, on_every_reopened, open,
+    token,
 };
 
 const FIRST_FORMAT: &str = include_str!("../../src/sqlite/migrations/0001_initial.sql");
@@ -27,14 +27,14 @@ fn intruder(path: &Path) -> Connection {
     connection
 }
 
-fn with_mail(store: Box<dyn Kept>, connections: &[&str]) -> Box<dyn Kept> {
+fn with_mail(store: Box<dyn Store>, connections: &[&str]) -> Box<dyn Store> {
     for id in connections {
         add_mail(&*store, id);
     }
     store
 }
 
-fn connections_of(store: &dyn Kept, id: &str) -> Vec<String> {
+fn connections_of(store: &dyn Store, id: &str) -> Vec<String> {
     let stored = store.grant(&grant_id(id)).unwrap().unwrap();
     let grant: Grant = serde_json::from_str(&stored.document).unwrap();
     let streams = grant.streams().iter();
@@ -48,7 +48,7 @@ fn connections_of(store: &dyn Kept, id: &str) -> Vec<String> {
 
 #[test]
 fn an_approval_is_found_again_after_reopening() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = with_mail(open(), &["home", "work"]);
         let one = grant("grt_1", &[("messages", &["home"])]);
         store.approve(&approval(None, vec![one], 1)).unwrap();
@@ -82,7 +82,7 @@ fn an_approval_is_found_again_after_reopening() {
 
 #[test]
 fn an_approval_that_cannot_stand_leaves_nothing() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = with_mail(open(), &["home"]);
         let good = grant("grt_1", &[("messages", &["home"])]);
         let gone = grant("grt_2", &[("messages", &["gone"])]);
@@ -96,7 +96,7 @@ fn an_approval_that_cannot_stand_leaves_nothing() {
 }
 
 /// Three grants: of both connections, of the one, and of the other.
-fn with_three_grants(store: Box<dyn Kept>) -> Box<dyn Kept> {
+fn with_three_grants(store: Box<dyn Store>) -> Box<dyn Store> {
     let store = with_mail(store, &["home", "work"]);
     let both = grant(
         "grt_1",
@@ -128,7 +128,7 @@ fn a_removal_that_fails_half_way_leaves_connection_and_grants_as_they_were() {
 
 #[test]
 fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = with_three_grants(open());
         store.remove_connection(&connection("home")).unwrap();
         assert_eq!(connections_of(&*store, "grt_1"), ["messages/work"]);
@@ -151,7 +151,7 @@ fn a_removed_connection_leaves_every_grant_in_the_same_transaction() {
 
 #[test]
 fn what_is_revoked_stays_so() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = with_mail(open(), &["home", "work"]);
         let grants = vec![
             grant("grt_1", &[("messages", &["home"])]),
@@ -187,7 +187,7 @@ fn what_is_revoked_stays_so() {
 
 #[test]
 fn the_log_is_read_back_newest_first_and_by_grant() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = with_mail(open(), &["home"]);
         store
             .approve(&approval(

@@ -5,14 +5,14 @@ use contract::time::Instant;
 use rusqlite::Connection;
 use store::grants::{ChainCheck, Disclosure};
 use store::keeping::{Keep, KeepRules};
-use store::{Grants, Keeping, StoreError};
+use store::{Grants, Keeping, Store, StoreError};
 
-use crate::fixture::{Kept, instant, on_every_database, open};
+use crate::fixture::{instant, on_every_reopened, open};
 
 const HOUR: i64 = 3_600_000_000;
 
 /// Logs calls, one an hour up to noon, where the clock stands.
-fn log(store: &dyn Kept, calls: i64) {
+fn log(store: &dyn Store, calls: i64) {
     let noon = instant("2026-06-01T12:00:00Z");
     let call = |ago: i64| Disclosure {
         bytes: None,
@@ -43,7 +43,7 @@ fn whole(entries: u64, dropped: u64) -> ChainCheck {
     }
 }
 
-fn numbers(store: &dyn Kept) -> Vec<u64> {
+fn numbers(store: &dyn Store) -> Vec<u64> {
     let grant = GrantId::parse("grt_1").unwrap();
     let all = store.disclosures(None, None, 100).unwrap();
     let of_grant = store.disclosures(Some(&grant), None, 100).unwrap();
@@ -53,7 +53,7 @@ fn numbers(store: &dyn Kept) -> Vec<u64> {
 
 #[test]
 fn the_beginning_of_the_log_is_dropped_by_rule_and_the_rest_stays_provable() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         // TR-40: by number and by time; the log itself says what was dropped.
         let store = open();
         let drop_old = |rule| store.drop_old(keeping(rule)).unwrap().log_entries;

@@ -3,7 +3,7 @@
 use contract::time::Instant;
 use store::registry::{Change, EntryKind, Expect};
 
-use crate::fixture::on_every_database;
+use crate::fixture::on_every_reopened;
 
 fn put<'a>(key: &'a str, document: &'a str, expect: Expect) -> Change<'a> {
     Change::Put {
@@ -17,7 +17,7 @@ fn put<'a>(key: &'a str, document: &'a str, expect: Expect) -> Change<'a> {
 
 #[test]
 fn an_entry_ends_at_its_time_and_survives_a_restart_until_then() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let first = open();
         assert!(
             first
@@ -44,7 +44,7 @@ fn an_entry_ends_at_its_time_and_survives_a_restart_until_then() {
 
 #[test]
 fn changes_happen_together_or_not_at_all() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = open();
         let now = Instant(0);
         assert!(store.apply(&[put("a", "1", Expect::Absent)], now).unwrap());
@@ -76,7 +76,7 @@ fn changes_happen_together_or_not_at_all() {
 
 #[test]
 fn a_removal_insists_on_what_it_saw() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = open();
         let now = Instant(0);
         let remove = |expect| Change::Remove {
@@ -94,7 +94,7 @@ fn a_removal_insists_on_what_it_saw() {
 
 #[test]
 fn of_many_who_redeem_the_same_code_one_succeeds() {
-    on_every_database(|open| {
+    on_every_reopened(|open| {
         let store = open();
         let now = Instant(0);
         assert!(store.apply(&[put("a", "1", Expect::Absent)], now).unwrap());
