@@ -24,6 +24,12 @@ use crate::reader::{Answer, Bound, Session};
 use crate::route;
 use crate::visible_history;
 
+/// How many records are held against the limits of a grant one after another, before the index is asked which of them pass: where
+/// most do, that is enough.
+const TRIED: usize = 256;
+/// At least so many are read at a time.
+const LEAST: usize = 8;
+
 /// What a list and a feed of changes have in common.
 pub(crate) struct Plan<'q> {
     pub(crate) query: &'q RecordsQuery,
@@ -232,18 +238,26 @@ pub(crate) fn select(
     let row = &plan.row;
     let restricted = !(row.admits_everything() && plan.conditions.is_empty());
     let scope = row.scope(Vec::new(), plan.conditions.filters());
+    let listed = !plan.conditions.is_empty() || scope.keys.is_some();
+    let mut looked = 0;
     while wanted > 0 {
+        let indexed = restricted && (listed || looked >= TRIED);
         let request = PageRequest {
             by: order.by,
             direction: order.direction,
             after: after.take(),
-            limit: wanted,
+            limit: if restricted && !indexed {
+                wanted.max(LEAST)
+            } else {
+                wanted
+            },
         };
-        let stored = if restricted {
+        let stored = if indexed {
             session.store.select(&scope, &request)?
         } else {
             session.store.page(&scope.stream, &request)?
         };
+        looked += stored.records.len();
         after = stored.records.last().map(|last| last.position.clone());
         for mut record in stored.records {
             if record.is_damaged {
@@ -256,7 +270,7 @@ pub(crate) fn select(
             let body = admitted(row, &record.key, body)?;
             if let Some(body) = body.filter(|body| plan.conditions.pass(body)) {
                 wanted -= 1;
-                if !each(record, Some(body))? {
+                if !each(record, Some(body))? || wanted == 0 {
                     return Ok(());
                 }
             }

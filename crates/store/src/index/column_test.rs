@@ -1,11 +1,13 @@
 //! Tests on index columns: does a document hold a value within a range?
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use tantivy::columnar::{Column, Dictionary, TermOrdHit};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{BitSet, DocId, DocSet, SegmentReader, TERMINATED, Term};
+use tantivy::{DocId, DocSet, SegmentReader, TERMINATED, Term};
 
+use super::document_set::DocumentSet;
 use super::engine::{ColumnValue, Segment};
 use super::restrict::Rows;
 
@@ -85,7 +87,7 @@ enum SegmentTest {
     /// The values are sorted.
     Integers(Column<i64>, Vec<i64>),
     Ordinals(Column<u64>, Vec<u64>),
-    Documents(BitSet),
+    Documents(Arc<DocumentSet>),
     Any(Vec<SegmentTest>),
     Not(Box<SegmentTest>),
     Never,
@@ -110,6 +112,21 @@ impl<'a> SegmentTests<'a> {
                 rows => Some((rows, &segment.columns.rows)),
             },
         })
+    }
+
+    /// The same, of these documents only.
+    pub(super) fn among(mut self, documents: Arc<DocumentSet>) -> Self {
+        // A column's own scan is faster than a look at every bit, so they are tested last.
+        self.tests.push(SegmentTest::Documents(documents));
+        self
+    }
+
+    /// The documents that pass, where nothing else is tested.
+    pub(super) fn only_documents(&self) -> Option<&DocumentSet> {
+        match (self.tests.as_slice(), self.rows) {
+            ([SegmentTest::Documents(documents)], None) => Some(documents),
+            _ => None,
+        }
     }
 
     /// Whether there is nothing to test.
@@ -307,11 +324,11 @@ fn documents_with(
         common = Some(found);
     }
     Ok(common.map(|common| {
-        let mut documents = BitSet::with_max_value(segment.max_doc());
+        let mut documents = DocumentSet::new(segment.max_doc());
         for document in common {
             documents.insert(document);
         }
-        SegmentTest::Documents(documents)
+        SegmentTest::Documents(Arc::new(documents))
     }))
 }
 

@@ -11,6 +11,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, DocSet, SegmentReader, TERMINATED, Term};
 
 use super::column_test::SegmentTests;
+use super::document_set::for_each_bit;
 use super::engine::{OpenIndex, Segment};
 use super::restrict::Restriction;
 use crate::stop;
@@ -22,6 +23,8 @@ const BLOCK: u32 = 4096;
 #[derive(Debug, Clone)]
 pub(super) enum Documents<'a> {
     Run(Range<DocId>),
+    /// Those of a run whose bits are set, and how many these are. Whole runs are decoded faster than single documents.
+    Sieved(Range<DocId>, &'a [u64], usize),
     List(&'a [DocId]),
 }
 
@@ -29,13 +32,22 @@ impl Documents<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Run(range) => range.len(),
+            Self::Sieved(_, _, count) => *count,
+            Self::List(list) => list.len(),
+        }
+    }
+
+    /// The indexes of all documents are less.
+    pub(super) fn end(&self) -> usize {
+        match self {
+            Self::Run(range) | Self::Sieved(range, ..) => range.len(),
             Self::List(list) => list.len(),
         }
     }
 
     pub(super) fn at(&self, index: usize) -> DocId {
         match self {
-            Self::Run(range) => range
+            Self::Run(range) | Self::Sieved(range, ..) => range
                 .start
                 .saturating_add(u32::try_from(index).unwrap_or(u32::MAX)),
             Self::List(list) => list.get(index).copied().unwrap_or(TERMINATED),
@@ -51,21 +63,52 @@ impl Documents<'_> {
         buffer: &mut Vec<T>,
         mut each: impl FnMut(usize, T),
     ) {
+        self.values_around(column, buffer, |index, value, is_one_of_these| {
+            if is_one_of_these {
+                each(index, value);
+            }
+        });
+    }
+
+    /// The same, and maybe values of documents between these, marked so: to leave them out by arithmetic takes less than a branch
+    /// that nobody can foresee.
+    pub(super) fn values_around<
+        T: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static,
+    >(
+        &self,
+        column: &Column<T>,
+        buffer: &mut Vec<T>,
+        mut each: impl FnMut(usize, T, bool),
+    ) {
         if matches!(column.index, ColumnIndex::Full) {
-            buffer.resize(self.len(), T::default());
+            buffer.resize(self.end(), T::default());
             match self {
-                Self::Run(range) => column.values.get_range(u64::from(range.start), buffer),
+                Self::Run(range) | Self::Sieved(range, ..) => {
+                    column.values.get_range(u64::from(range.start), buffer);
+                }
                 Self::List(list) => column.values.get_vals(list, buffer),
             }
-            for (index, value) in buffer.iter().enumerate() {
-                each(index, *value);
-            }
-        } else {
-            for index in 0..self.len() {
-                for value in column.values_for_doc(self.at(index)) {
-                    each(index, value);
+            if let Self::Sieved(_, words, _) = self {
+                for (at, (values, word)) in buffer.chunks(64).zip(*words).enumerate() {
+                    for (bit, value) in values.iter().enumerate() {
+                        each(at * 64 + bit, *value, word >> bit & 1 == 1);
+                    }
                 }
+                return;
             }
+            for (index, value) in buffer.iter().enumerate() {
+                each(index, *value, true);
+            }
+            return;
+        }
+        let mut values = |index| {
+            for value in column.values_for_doc(self.at(index)) {
+                each(index, value, true);
+            }
+        };
+        match self {
+            Self::Sieved(_, words, _) => for_each_bit(words, values),
+            Self::Run(_) | Self::List(_) => (0..self.len()).for_each(&mut values),
         }
     }
 }
@@ -122,11 +165,26 @@ impl<'a> Blocks<'a> {
                 each(&Documents::Run(run));
                 continue;
             }
+            if let Some(sieved) = self.sieved(&run) {
+                total += sieved.len() as u64;
+                each(&sieved);
+                continue;
+            }
             list.clear();
             self.tests.fill(run, &mut list);
             total += self.hand_over(&mut list, each);
         }
         total
+    }
+
+    /// The documents of a run by their bits, where nothing but these decides and many of them are set.
+    fn sieved(&self, run: &Range<DocId>) -> Option<Documents<'_>> {
+        if self.segment.alive_bitset().is_some() {
+            return None;
+        }
+        let words = self.tests.only_documents()?.words(run);
+        let count = words.iter().map(|word| word.count_ones() as usize).sum();
+        (count > run.len() / 8).then(|| Documents::Sieved(run.clone(), words, count))
     }
 
     fn for_each_posting(mut self, each: &mut dyn FnMut(&Documents<'_>)) -> u64 {

@@ -319,7 +319,7 @@ impl Pass {
         self.counts.documents += documents.len() as u64;
         if !self.plain {
             self.scratch.group_of.clear();
-            self.scratch.group_of.resize(documents.len(), 0);
+            self.scratch.group_of.resize(documents.end(), 0);
             self.scratch.further.clear();
         }
         self.count(by, documents);
@@ -331,7 +331,7 @@ impl Pass {
         }
     }
 
-    /// Counts every document in its group; where there is more to do than counting, the group of each document is kept.
+    /// Counts every document in its group, and documents that are not counted in group 0, which is reckoned anew in the end; where there is more to do than counting, the group of each document is kept.
     fn count(&mut self, by: &By, documents: &Documents<'_>) {
         let Scratch {
             group_of,
@@ -352,8 +352,8 @@ impl Pass {
             Keys::None => {}
             Keys::Strings(column) => {
                 let mut last = None;
-                documents.values(column.ords(), ordinals, |turn, ordinal| {
-                    let group = index(ordinal) + 1;
+                documents.values_around(column.ords(), ordinals, |turn, ordinal, is_counted| {
+                    let group = (index(ordinal) + 1) * usize::from(is_counted);
                     if last == Some(turn) {
                         counts.add(turn, group);
                         counts.repeated += 1;
@@ -365,9 +365,9 @@ impl Pass {
                 });
             }
             Keys::Buckets { column, first, .. } => {
-                documents.values(column, integers, |turn, value| {
+                documents.values_around(column, integers, |turn, value, is_counted| {
                     let bucket = (by.value(value) - *first).cast_unsigned();
-                    put(turn, index(bucket) + 1, counts);
+                    put(turn, (index(bucket) + 1) * usize::from(is_counted), counts);
                 });
             }
             Keys::Integers { column, numbers } => {

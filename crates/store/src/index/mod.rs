@@ -8,6 +8,7 @@ pub(crate) mod answering;
 mod buckets;
 mod by_time;
 mod column_test;
+mod document_set;
 mod documents;
 pub(crate) mod engine;
 mod extent;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use contract::id::FieldName;
 use contract::scalar::{FieldKind, Scalar};
 use contract::time::{Instant, TimeRange};
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use tantivy::DocId;
 use tantivy::columnar::Column;
 
@@ -27,6 +28,8 @@ use crate::{Result, StoreError, stop};
 pub(super) struct Restriction {
     pub(super) stream: u64,
     tests: Vec<ColumnTest>,
+    /// The rules of the grant, and their digest.
+    rules: Option<(Vec<ColumnTest>, u128)>,
     rows: Rows,
     /// The columns that say when a record happened, the first with a value decides.
     pub(super) times: Vec<String>,
@@ -92,12 +95,16 @@ impl RecordIndex {
         if let Some((field, range)) = &scope.time {
             tests.push(time_test(entry, field, *range)?);
         }
-        for filter in scope.rules.only.iter().chain(&scope.filters) {
+        for filter in &scope.filters {
             tests.push(filter_test(entry, filter, fields)?);
+        }
+        let mut rules = Vec::new();
+        for filter in &scope.rules.only {
+            rules.push(filter_test(entry, filter, fields)?);
         }
         for filter in &scope.rules.except {
             let test = filter_test(entry, filter, fields)?;
-            tests.push(ColumnTest::Not(Box::new(test)));
+            rules.push(ColumnTest::Not(Box::new(test)));
         }
         let rows = match &scope.keys {
             None => Rows::All,
@@ -106,6 +113,10 @@ impl RecordIndex {
         Ok(Restriction {
             stream: entry.id.cast_unsigned(),
             tests,
+            rules: (!rules.is_empty()).then(|| {
+                let digest = digest(&rules);
+                (rules, digest)
+            }),
             rows,
             times: time_columns(&entry.layout, &scope.times),
             threads: thread_columns(&entry.layout, scope),
@@ -115,7 +126,7 @@ impl RecordIndex {
 
 impl Restriction {
     pub(super) fn is_whole_stream(&self) -> bool {
-        self.tests.is_empty() && matches!(self.rows, Rows::All)
+        self.tests.is_empty() && self.rules.is_none() && matches!(self.rows, Rows::All)
     }
 
     /// The restriction, unless an exception is looked for in columns that are still being filled: records without their
@@ -126,6 +137,7 @@ impl Restriction {
         }
         Self {
             tests: vec![ColumnTest::Never],
+            rules: None,
             ..self
         }
     }
@@ -142,6 +154,9 @@ impl Restriction {
     pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
         hasher.write_u64(self.stream);
         hasher.write(format!("{:?}", self.tests).as_bytes());
+        if let Some((_, digest)) = &self.rules {
+            hasher.write_u128(*digest);
+        }
         let (kind, rows) = match &self.rows {
             Rows::All => return,
             Rows::Only(rows) => (1, rows),
@@ -157,12 +172,27 @@ impl Restriction {
 
     /// Whether a record with this row and these column values passes.
     pub(super) fn admits(&self, row: u64, value_of: impl Fn(&str) -> Option<ColumnValue>) -> bool {
-        self.rows.contains(row) && self.tests.iter().all(|test| test.admits(&value_of))
+        let rules = self.rules.iter().flat_map(|(rules, _)| rules);
+        let mut tests = self.tests.iter().chain(rules);
+        self.rows.contains(row) && tests.all(|test| test.admits(&value_of))
     }
 
     pub(super) fn on<'a>(&'a self, segment: Segment<'a>) -> tantivy::Result<SegmentTests<'a>> {
-        SegmentTests::new(segment, &self.tests, &self.rows)
+        let tests = SegmentTests::new(segment, &self.tests, &self.rows)?;
+        let Some((rules, digest)) = &self.rules else {
+            return Ok(tests);
+        };
+        let by_rules = || SegmentTests::new(segment, rules, &Rows::All);
+        let (admitted, documents) = (&segment.columns.admitted, segment.reader.max_doc());
+        Ok(tests.among(admitted.get(*digest, documents, by_rules)?))
     }
+}
+
+/// Names rules. Two that differ must not share what is kept for one of them, so it is long enough never to meet another.
+fn digest(rules: &[ColumnTest]) -> u128 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(format!("{rules:?}").as_bytes());
+    hasher.finish128().as_u128()
 }
 
 /// Which restriction a document of a segment falls under, for searches over many streams.

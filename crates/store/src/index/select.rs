@@ -21,8 +21,6 @@ use crate::{Result, StoreError, stop};
 const FEW: usize = 4_000;
 /// How many records are looked at for a page while the index is being built.
 const WALKED: usize = 20_000;
-/// How many are looked at before the index is asked which records pass the rules of a grant: where most pass, that is enough.
-const TRIED: usize = 256;
 /// After how many records cancellation is checked.
 const LOOK_EVERY: u32 = 1024;
 
@@ -32,12 +30,6 @@ impl RecordIndex {
         let entry = sources.stream(&scope.stream)?;
         if scope.is_whole_stream() {
             return self.truth.page(entry.id, request);
-        }
-        if scope.filters.is_empty()
-            && scope.keys.is_none()
-            && let Some(page) = self.page_without_index(entry, scope, request, TRIED)?
-        {
-            return Ok(page);
         }
         let open = match self.index_with_columns(entry.id) {
             Err(StoreError::IndexBuilding { .. }) => {

@@ -11,6 +11,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
 use super::schema::{ROW, STREAM};
+use crate::index::document_set::SegmentAdmitted;
 use crate::index::finding::{
     Families, SegmentFigures, SegmentRanges, SegmentShortLists, SegmentThreads,
 };
@@ -34,6 +35,8 @@ pub(crate) struct Columns {
     pub(in crate::index) ranges: Arc<SegmentRanges>,
     /// What short lists score, kept as long as the segment.
     pub(in crate::index) short: Arc<SegmentShortLists>,
+    /// What passes rules, kept as long as the segment.
+    pub(in crate::index) admitted: Arc<SegmentAdmitted>,
     /// Conversations, kept as long as the segment.
     pub(in crate::index) threads: Arc<SegmentThreads>,
 }
@@ -62,6 +65,7 @@ impl View {
                     .map_or_else(Arc::default, |one| Arc::clone(&one.columns.figures)),
                 ranges: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.ranges)),
                 short: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.short)),
+                admitted: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.admitted)),
                 threads: known.map_or_else(Arc::default, |one| Arc::clone(&one.columns.threads)),
             });
         }
