@@ -1,12 +1,15 @@
 //! Citations: made for every text that is cut out of a field, and checked later against the record as the row sees it then.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use contract::citation::{Citation, CitationCheck, CitationStatus, CitedField, VerifyQuery};
 use contract::declaration::FieldDeclaration;
+use contract::grant::{Grant, GrantedAuthority, Redaction};
 use contract::id::GrantId;
-use contract::json::RecordBody;
+use contract::json::{self, RecordBody};
 use contract::key::RecordKey;
+use contract::seal::HashKey;
 use contract::search::{EvidenceExcerpt, Passage};
 use contract::window::{self, Window, WindowSelector};
 use contract::wire::OrderedMap;
@@ -92,6 +95,8 @@ struct Found {
     key: RecordKey,
     field: String,
     grant: Option<GrantId>,
+    /// What the grant shows of the field, where the reader sees more.
+    part: Option<(Redaction, HashKey)>,
     citation: Citation,
 }
 
@@ -156,6 +161,7 @@ fn find(session: &Session, query: &VerifyQuery) -> Result<Option<Found>> {
             if let Some(field) = made_for(grant.as_ref().map(GrantId::as_str)) {
                 let field = (*field).to_owned();
                 return Ok(Some(Found {
+                    part: part_shown(session, &row, grant.as_ref(), &field)?,
                     row,
                     key,
                     field,
@@ -180,19 +186,51 @@ fn grants_of(session: &Session, row: &Row) -> Result<Vec<Option<GrantId>>> {
         .collect())
 }
 
+/// The part of a field that a grant shows, for the owner, who sees all of it.
+fn part_shown(
+    session: &Session,
+    row: &Row,
+    grant: Option<&GrantId>,
+    field: &str,
+) -> Result<Option<(Redaction, HashKey)>> {
+    let Some(grant) = grant.filter(|_| row.is_owner()) else {
+        return Ok(None);
+    };
+    let part = session.store.grant(grant)?.and_then(|stored| {
+        let granted: Grant = serde_json::from_str(&stored.document).ok()?;
+        let granted = GrantedAuthority::from_grant(&granted).ok()?;
+        let row = granted.row(row.connection().id.as_str(), row.stream().name.as_str())?;
+        let mut parts = row.redact.iter();
+        let (_, part) = parts.find(|(name, _)| name.as_str() == field)?;
+        Some(*part)
+    });
+    let key = &session.settings.sealing_key;
+    Ok(part.map(|part| (part, key.hash_key(grant.as_str()))))
+}
+
 impl Found {
+    /// The texts of the field that may have been cited: all of it, and the part that the grant shows. A field that is granted in part
+    /// may be allowed whole for a while.
+    fn texts(&self, body: &RecordBody) -> impl Iterator<Item = String> {
+        let part = self.part.as_ref().and_then(|(part, key)| {
+            let shown = part.apply(body.get(&self.field), key)?;
+            json::decode_string(&shown).map(Cow::into_owned)
+        });
+        let whole = body.text(&self.field).map(Cow::into_owned);
+        whole.into_iter().chain(part)
+    }
+
     /// The cited characters, if the field has the text that was cited.
     fn quoted(&self, session: &Session, body: &RecordBody) -> Option<Window> {
-        let text = body.text(&self.field)?;
         let citable = Citable {
             session,
             row: &self.row,
             key: &self.key,
         };
         let field = citable.field(&self.field, self.grant.as_ref().map(GrantId::as_str));
-        if !field.says(&session.settings.sealing_key, &self.citation, &text) {
-            return None;
-        }
+        let key = &session.settings.sealing_key;
+        let mut texts = self.texts(body);
+        let text = texts.find(|text| field.says(key, &self.citation, text))?;
         let chars = self.citation.chars();
         let number = |number: u64| usize::try_from(number).ok();
         let selector = WindowSelector {

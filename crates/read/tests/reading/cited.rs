@@ -1,10 +1,13 @@
 //! Citations: what becomes of a text that was shown, for whom.
 
 use contract::citation::VerifyQuery;
-use contract::grant::{Authority, GrantedAuthority};
+use contract::grant::{Authority, Grant, GrantedAuthority};
+use contract::id::ClientId;
+use contract::time::Instant;
 use contract::window::WindowSelector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use store::grants::NewApproval;
 
 use crate::fixture::{Reader, World, field, grant, one, stream, window};
 
@@ -20,13 +23,16 @@ fn verify(reader: &Reader, id: &str, citation: &str) -> Value {
         .unwrap()
 }
 
-fn client(world: &World, id: &str, more: &Value) -> Reader {
+fn granted(id: &str, more: &Value) -> Grant {
     let mut granted =
         json!({"name": "messages", "fields": ["id", "subject", "body"], "instance_ids": ["work"]});
     let members = granted.as_object_mut().unwrap();
     members.extend(more.as_object().unwrap().clone());
-    let granted = grant(id, "demo_mail", json!([granted]));
-    let granted = GrantedAuthority::from_grant(&granted).unwrap();
+    grant(id, "demo_mail", json!([granted]))
+}
+
+fn client(world: &World, id: &str, more: &Value) -> Reader {
+    let granted = GrantedAuthority::from_grant(&granted(id, more)).unwrap();
     world.reader(Authority::Granted(granted))
 }
 
@@ -165,6 +171,26 @@ fn the_owner_checks_what_clients_quote() {
     let owner = world.owner();
     let own = cite(&owner, "a", 0, 3);
     assert_eq!(verify(&owner, "a", &own)["window"]["text"], "Tea");
+    // What a grant shows in part was quoted in part.
+    let more = json!({"redact": {"body": "first:7"}});
+    let limited = client(&world, "grt_part", &more);
+    let kept = NewApproval {
+        package: None,
+        client_id: ClientId::parse("longview").unwrap(),
+        grants: vec![granted("grt_part", &more)],
+        issued_at: Instant(0),
+        token: None,
+        redeem_by: None,
+    };
+    world.store.approve(&kept).unwrap();
+    let part = cite(&limited, "a", 0, 7);
+    let check = verify(&owner, "a", &part);
+    assert_eq!(check["status"], "current");
+    assert_eq!(check["window"]["text"], "Tea at ");
+    world.message(&json!({"id": "a", "body": "Tea at five."}));
+    assert_eq!(verify(&owner, "a", &part)["status"], "current");
+    world.message(&json!({"id": "a", "body": "Coffee."}));
+    assert_eq!(verify(&owner, "a", &part)["status"], "changed");
     // A grant that the store does not know made it.
     let unknown = cite(&whole(&world, "grt_unknown"), "a", 0, 3);
     assert_eq!(verify(&owner, "a", &unknown), nothing_said());

@@ -57,6 +57,11 @@ fn open(folder: &tempfile::TempDir) -> Arc<dyn Store> {
 }
 
 impl World {
+    /// Everything that was shown to clients, by its names.
+    pub(crate) fn noted(&self) -> Vec<Disclosure> {
+        self.notes.0.lock().unwrap().clone()
+    }
+
     pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {

@@ -10,7 +10,7 @@ mod scene;
 use proptest::prelude::*;
 use serde_json::json;
 
-use self::question::{Begun, Question};
+use self::question::{Begun, Cited, Question};
 use self::scene::{Dice, Scene};
 use crate::fixture::{Reader, World, words};
 
@@ -39,6 +39,12 @@ proptest! {
             prop_assert_eq!(pages.0.is_some(), pages.1.is_some());
             begun.extend(pages.0.zip(pages.1));
         }
+        let mut cited = Vec::new();
+        for window in (0..12).map(|_| Cited::window(&mut dice, &scene)) {
+            let cites = (Cited::read(&readers.0, window.clone()), Cited::read(&readers.1, window));
+            prop_assert_eq!(cites.0.is_some(), cites.1.is_some());
+            cited.extend(cites.0.zip(cites.1));
+        }
         scene.go_on(&rich, &poor);
         rich.embed();
         poor.embed();
@@ -46,6 +52,11 @@ proptest! {
             let asked = format!("{answer:?}");
             let (answer, expected) = (answer.go_on(&readers.0), expected.go_on(&readers.1));
             prop_assert_eq!(answer, expected, "{}", asked);
+        }
+        // GM-21
+        for (cite, other) in cited {
+            let checks = (cite.verify(&readers.0), other.verify(&readers.1));
+            prop_assert_eq!(checks.0, checks.1, "{:?}", cite);
         }
 
         let forbidden = scene.forbidden_markers();
@@ -62,6 +73,8 @@ proptest! {
             let expected = question.answer(&readers.1, &marks.1);
             prop_assert!(answer == expected, "{question:?}\n  with hidden data: {answer}\n  without it:       {expected}");
         }
+        // What budgets count, and what stands in the log.
+        prop_assert_eq!(rich.noted(), poor.noted());
         scene.cursors_of_the_owner_do_not_open(&rich);
     }
 }
@@ -97,6 +110,7 @@ proptest! {
             let answers = (question.answer(&readers.0, &marks.0), question.answer(&readers.1, &marks.1));
             prop_assert!(answers.0 == answers.1, "{question:?}\n  one:   {}\n  other: {}", answers.0, answers.1);
         }
+        prop_assert_eq!(worlds.0.noted(), worlds.1.noted());
     }
 }
 

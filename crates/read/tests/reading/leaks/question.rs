@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::citation::VerifyQuery;
 use contract::declaration::FilterOperator;
 use contract::id::ViewId;
 use contract::query::{
@@ -62,17 +63,7 @@ impl Question {
                 expand: expand(dice),
                 stream: name,
             }),
-            6 => Self::Window(WindowQuery {
-                record_id: dice.pick(&IDS).to_owned(),
-                field: field(any_field(dice, name.as_str())),
-                connection_id,
-                selector: WindowSelector {
-                    limit_chars: dice.once_in(2).then_some(4),
-                    q: dice.once_in(3).then(|| dice.pick(&WORDS).to_owned()),
-                    ..WindowSelector::default()
-                },
-                stream: name,
-            }),
+            6 => Self::Window(window(dice, name, connection_id)),
             7 => Self::Aggregate(aggregate(dice, name, connection_id)),
             _ => Self::Search(search(dice, name, connection_id)),
         }
@@ -179,6 +170,42 @@ impl Begun {
     }
 }
 
+/// A text that was cited earlier.
+#[derive(Debug)]
+pub(crate) struct Cited {
+    window: WindowQuery,
+    citation: String,
+}
+
+impl Cited {
+    pub(crate) fn window(dice: &mut Dice, scene: &Scene) -> WindowQuery {
+        let name = stream(name(dice));
+        let connection_id = connection(dice, scene);
+        window(dice, name, connection_id)
+    }
+
+    /// Reads the text; nothing where there is none to cite.
+    pub(crate) fn read(reader: &Reader, window: WindowQuery) -> Option<Self> {
+        let shown = reader.window(window.clone()).ok()?;
+        let citation = shown["cite"].as_str()?.to_owned();
+        Some(Self { window, citation })
+    }
+
+    /// What has become of it, and what is said of it for every other record.
+    pub(crate) fn verify(&self, reader: &Reader) -> String {
+        let checks = IDS.iter().map(|id| {
+            comparable(reader.verify(VerifyQuery {
+                stream: self.window.stream.clone(),
+                record_id: (*id).to_owned(),
+                connection_id: self.window.connection_id.clone(),
+                field: None,
+                citation: self.citation.clone(),
+            }))
+        });
+        checks.collect::<Vec<_>>().join("\n")
+    }
+}
+
 // FI-10: hits, their order and their pages are compared byte by byte.
 fn searched_pages(reader: &Reader, mut query: SearchQuery) -> String {
     let mut pages = Vec::new();
@@ -280,6 +307,24 @@ fn records(
             time_span: dice.once_in(2),
             expand: expand(dice),
         }),
+        stream,
+    }
+}
+
+fn window(
+    dice: &mut Dice,
+    stream: contract::StreamName,
+    connection_id: Option<String>,
+) -> WindowQuery {
+    WindowQuery {
+        record_id: dice.pick(&IDS).to_owned(),
+        field: field(any_field(dice, stream.as_str())),
+        connection_id,
+        selector: WindowSelector {
+            limit_chars: dice.once_in(2).then_some(4),
+            q: dice.once_in(3).then(|| dice.pick(&WORDS).to_owned()),
+            ..WindowSelector::default()
+        },
         stream,
     }
 }
