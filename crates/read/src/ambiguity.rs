@@ -48,7 +48,11 @@ fn not_there(
             if !reach.reaches_connection(connection)
                 && (reach.is_owner() || !stream_is_nowhere) =>
         {
-            connection_not_found(connection)
+            let error = connection_not_found(connection);
+            if reach.is_owner() {
+                return error;
+            }
+            error.with_beyond(Beyond::stream(stream.as_str(), Some(connection)))
         }
         _ => {
             let error = stream_not_there(reach, stream);

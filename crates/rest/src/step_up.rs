@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use contract::grant::{Authority, GrantedAuthority};
 use contract::id::GrantId;
 use contract::step_up::Beyond;
@@ -88,12 +88,15 @@ pub(crate) async fn with_address(
         ));
         member.insert("url".to_owned(), url.into());
     }
+    let problem = problem.with_member(MEMBER, member);
+    // An unknown connection and one that is not granted are both not found.
+    if problem.status() != StatusCode::FORBIDDEN {
+        return problem;
+    }
     let metadata = service.resource_metadata();
     let challenge =
         format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{metadata}\"");
-    problem
-        .with_member(MEMBER, member)
-        .with_header(header::WWW_AUTHENTICATE, &challenge)
+    problem.with_header(header::WWW_AUTHENTICATE, &challenge)
 }
 
 /// The grant that an ask belongs to: the one that has the stream, else the first.

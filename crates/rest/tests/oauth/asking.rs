@@ -43,7 +43,10 @@ fn needs(answer: &Answer) -> Value {
 
 /// The path of the page where the owner decides.
 fn page(answer: &Answer) -> String {
-    let needed = needs(answer);
+    page_of(&needs(answer))
+}
+
+fn page_of(needed: &Value) -> String {
     let url = needed["url"].as_str().unwrap_or_else(|| panic!("{needed}"));
     url[url.find("/asks/").unwrap()..].to_owned()
 }
@@ -159,6 +162,10 @@ async fn names_that_do_not_exist_are_refused_alike() {
             "/v1/streams/messages/records?expand=attachments",
             "/v1/streams/messages/records?expand=attachmants",
         ),
+        (
+            "/v1/streams/messages/records?connection_id=home",
+            "/v1/streams/messages/records?connection_id=hame",
+        ),
     ] {
         let (real, made_up) = (
             world.read(&token, real).await,
@@ -174,11 +181,13 @@ async fn names_that_do_not_exist_are_refused_alike() {
             error["next"] = error["next"].as_str().unwrap().replace(&url, "URL").into();
             error["needs_broader_grant"]["url"] = url.len().into();
             let text = error.to_string().replace(&id, "ID");
-            text.replace("bogy", "body")
-                .replace("attachmants", "attachments")
+            let text = text.replace("bogy", "body").replace("hame", "home");
+            text.replace("attachmants", "attachments")
         };
         assert_eq!(alike(&real), alike(&made_up));
-        let nothing = browser.get(&page(&made_up)).await;
+        assert_eq!(real.status, made_up.status);
+        let needed = &made_up.json()["error"]["needs_broader_grant"];
+        let nothing = browser.get(&page_of(needed)).await;
         nothing.shows("There is nothing of that name here");
         nothing.hides("Allow once");
     }
