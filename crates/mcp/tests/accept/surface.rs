@@ -1,10 +1,10 @@
 //! TS, BU-01..04, SU-06, AU-06, UP-06, UP-10: what is announced, and whom it serves.
 
 use serde_json::{Value, json};
-use testkit::fake::{State, TOKEN, fixtures};
+use testkit::fake::{Reply, State, TOKEN, fixtures};
 
 use crate::host::{Caller, each_way};
-use crate::wire::{CURRENT, LEGACY};
+use crate::wire::{CURRENT, LEGACY, meta};
 
 const NAMES: [&str; 6] = [
     "schema",
@@ -207,6 +207,42 @@ fn a_refusal_of_the_server_is_told_after_one_attempt() {
                 assert_eq!(calls.len(), 1, "{tool}: {calls:?}");
             }
         });
+    }
+}
+
+// GM-23: a client that opens addresses for its person gets the protocol's error with the address; another gets the refusal.
+#[test]
+fn a_client_that_opens_addresses_is_led_to_the_page_of_the_owner() {
+    let url = "https://pdpp.example/asks/grt_1.0a1b";
+    let state = fixtures::multi().on("/v1/streams/orders/records", move |_| {
+        let needed = json!({"stream": "orders", "url": url});
+        let error = json!({"type": "permission_error", "code": "grant_stream_not_allowed",
+            "message": "not granted", "needs_broader_grant": needed});
+        Reply::json(403, &json!({"error": error}))
+    });
+    let opens = json!({"elicitation": {"url": {}}});
+    let forms = json!({"elicitation": {"form": {}}});
+    for caller in [
+        Caller::piped(state.clone(), CURRENT),
+        Caller::posting(state, CURRENT),
+    ] {
+        let call = |capabilities: &Value| {
+            let params = json!({"name": "query_records", "arguments": {"stream": "orders"}, "_meta": meta(capabilities)});
+            caller.request("tools/call", params)
+        };
+        let led = call(&opens);
+        assert_eq!(led["error"]["code"], -32042, "{led}");
+        let data = &led["error"]["data"];
+        assert_eq!(data["elicitations"][0]["mode"], "url");
+        assert_eq!(data["elicitations"][0]["url"], url);
+        assert_eq!(data["elicitations"][0]["elicitationId"], "grt_1.0a1b");
+        assert_eq!(data["error"]["code"], "grant_stream_not_allowed");
+        for told in [call(&forms), call(&json!({}))] {
+            let result = &told["result"];
+            assert_eq!(result["isError"], true, "{told}");
+            let error = &result["structuredContent"]["error"];
+            assert_eq!(error["needs_broader_grant"]["url"], url);
+        }
     }
 }
 

@@ -38,6 +38,15 @@ struct Pipe {
     output: WriteHalf<DuplexStream>,
 }
 
+/// What a request of the current revision says of its client.
+pub(crate) fn meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": CURRENT,
+        "io.modelcontextprotocol/clientInfo": {"name": "acceptance", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,12 +108,8 @@ impl Wire {
     }
 
     pub(crate) fn request(&self, method: &str, mut params: Value) -> Value {
-        if self.revision == CURRENT {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": CURRENT,
-                "io.modelcontextprotocol/clientInfo": {"name": "acceptance", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
+        if self.revision == CURRENT && params.get("_meta").is_none() {
+            params["_meta"] = meta(&json!({}));
         }
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
