@@ -61,14 +61,7 @@ impl Failure {
                 )
             }
             Self::Store(error @ (StoreError::Full { .. } | StoreError::NoRoom { .. })) => {
-                tracing::error!(operation, error = %error, "the store could not answer without room");
-                let message = format!(
-                    "the answer needs the search index brought up to date, but {}",
-                    error.in_public()
-                );
-                ReadError::new(ErrorCode::StorageUnavailable, message)
-                    .with_cause(error.to_string())
-                    .with_hint("records, pages of them and windows can be read meanwhile; the owner of the server makes room")
+                without_room(operation, &error)
             }
             Self::Store(error) if error.is_transient() => {
                 tracing::error!(operation, error = %error, "the database did not answer");
@@ -103,6 +96,17 @@ impl Failure {
             }
         }
     }
+}
+
+fn without_room(operation: &'static str, error: &StoreError) -> ReadError {
+    tracing::error!(operation, error = %error, "the store could not answer without room");
+    let message = format!(
+        "the answer needs the search index brought up to date, but {}",
+        error.in_public()
+    );
+    ReadError::new(ErrorCode::StorageUnavailable, message)
+        .with_cause(error.to_string())
+        .with_hint("records, pages of them and windows can be read meanwhile; the owner of the server makes room")
 }
 
 /// Only the owner may learn which record it is: it may lie outside the grant.

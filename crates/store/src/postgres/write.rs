@@ -96,7 +96,7 @@ impl PostgresStore {
         })?;
         if let Some(mark) = mark {
             let changes = written.staged.iter().map(Staged::index_change);
-            let mark = mark.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mark = crate::index::engine::hex(mark);
             self.index
                 .stage(before, (written.version, Some(mark)), changes);
         }

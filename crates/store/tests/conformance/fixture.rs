@@ -63,7 +63,8 @@ pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
         // Not by a macro: what those print is shown of failed tests only.
         TOLD.call_once(|| {
             let told = "PDPP_TEST_POSTGRES is not set: shared rules run on the embedded store only, those of several nodes not at all";
-            writeln!(std::io::stderr(), "{told}").unwrap();
+            let mut out = std::io::stderr();
+            writeln!(out, "{told}").unwrap();
         });
         return None;
     };

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use open::{OpenIndex, WINDOW, failed};
+pub(crate) use open::{OpenIndex, WINDOW, failed, hex};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, item_form,
     slot_name,

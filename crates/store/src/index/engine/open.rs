@@ -437,7 +437,7 @@ impl Bookmark {
     }
 }
 
-fn hex(bytes: [u8; 16]) -> String {
+pub(crate) fn hex(bytes: [u8; 16]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
