@@ -1,7 +1,8 @@
 //! PDF: the text of each page, put together from where its letters stand. It is read on a thread of its own, so that whatever a
 //! hostile file does to the reader ends there: pages that were read before are kept.
 
-use std::io::{self, Read as _};
+mod bombs;
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +10,6 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use flate2::read::ZlibDecoder;
 use hayro_interpret::font::{Glyph, GlyphRun};
 use hayro_interpret::hayro_cmap::BfString;
 use hayro_interpret::hayro_syntax::metadata::Metadata;
@@ -21,6 +21,7 @@ use hayro_interpret::{
     InterpreterCache, InterpreterSettings, SoftMask, interpret_page,
 };
 
+use self::bombs::{LARGEST_PART, has_bomb};
 use super::{Document, LONGEST_TEXT, MOST_PAGES, Page};
 use crate::importers::pieces::{malformed, read_text};
 use crate::rejection::Rejection;
@@ -31,8 +32,6 @@ const LONGEST: Duration = Duration::from_secs(30);
 const STACK_BYTES: usize = 64 << 20;
 /// Threads that never came back, before no further document is tried.
 const MOST_STUCK: usize = 4;
-/// What one compressed part may unpack to.
-const LARGEST_PART: u64 = 64 << 20;
 
 static STUCK: AtomicUsize = AtomicUsize::new(0);
 
@@ -51,7 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Rejection> {
     if has_bomb(bytes) {
         let largest = LARGEST_PART >> 20;
         return Err(malformed(format!(
-            "a part of it unpacks to more than {largest} MiB"
+            "a part of it unpacks to more than {largest} MiB, or all of it to far more"
         )));
     }
     let stopped = Arc::new(AtomicBool::new(false));
@@ -160,29 +159,6 @@ fn moment(time: &DateTime) -> Option<String> {
         hours.unsigned_abs()
     );
     super::office::moment(&text)
-}
-
-/// Whether a compressed part unpacks to more than is read. They begin behind the word `stream`.
-fn has_bomb(bytes: &[u8]) -> bool {
-    let mark = b"stream";
-    let mut parts = bytes.windows(mark.len()).enumerate();
-    parts.any(|(at, word)| {
-        if word != mark {
-            return false;
-        }
-        let part = bytes.get(at + mark.len()..).unwrap_or_default();
-        let part = part.strip_prefix(b"\r").unwrap_or(part);
-        let part = part.strip_prefix(b"\n").unwrap_or(part);
-        let is_compressed = part.first().is_some_and(|first| first & 0x0f == 8);
-        is_compressed && unpacks_to_more(part)
-    })
-}
-
-fn unpacks_to_more(part: &[u8]) -> bool {
-    let mut unpacked = ZlibDecoder::new(part).take(LARGEST_PART + 1);
-    let read = io::copy(&mut unpacked, &mut io::sink());
-    // What breaks off was read up to there.
-    read.is_ok_and(|bytes| bytes > LARGEST_PART) || unpacked.limit() == 0
 }
 
 /// Puts the letters of a page together: a gap is a space, a step down or back is a line.
