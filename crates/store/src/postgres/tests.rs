@@ -1,4 +1,4 @@
-//! The connection, its errors and the schema, against a real server where `PDPP_TEST_POSTGRES` names one.
+//! The connection, its errors and the schema, against a real server where `TEST_POSTGRES` names one.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant as Moment};
@@ -21,7 +21,7 @@ use crate::{Catalog as _, Records as _, Search as _};
     reason = "says where tests run, and nothing of the program"
 )]
 fn url() -> Option<String> {
-    std::env::var("PDPP_TEST_POSTGRES").ok()
+    std::env::var("TEST_POSTGRES").ok()
 }
 
 fn options(url: &str) -> PostgresOptions {

@@ -59,10 +59,10 @@ pub(crate) fn on_every_reopened(rule: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
 pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
     static TOLD: Once = Once::new();
     static OWNERS: AtomicU32 = AtomicU32::new(0);
-    let Ok(url) = std::env::var("PDPP_TEST_POSTGRES") else {
+    let Ok(url) = std::env::var("TEST_POSTGRES") else {
         // Not by a macro: what those print is shown of failed tests only.
         TOLD.call_once(|| {
-            let told = "PDPP_TEST_POSTGRES is not set: shared rules run on the embedded store only, those of several nodes not at all";
+            let told = "TEST_POSTGRES is not set: shared rules run on the embedded store only, those of several nodes not at all";
             let mut out = std::io::stderr();
             writeln!(out, "{told}").unwrap();
         });
