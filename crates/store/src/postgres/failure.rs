@@ -20,14 +20,24 @@ pub(super) fn of_statement(place: &str, error: &tokio_postgres::Error) -> StoreE
 pub(super) fn connecting(place: &str, error: &tokio_postgres::Error) -> StoreError {
     let place = place.to_owned();
     let detail = words(error);
-    if let Some(code) = error.code() {
-        return of_code(place, detail, code);
+    // PgBouncer gives all it says of its own the same code; then only its words tell.
+    match error.code() {
+        Some(code) if *code != SqlState::PROTOCOL_VIOLATION => {
+            return of_code(place, detail, code);
+        }
+        _ => {}
     }
     if detail.contains("does not allow writes") {
         return StoreError::DatabaseReadOnly { place };
     }
-    // These do not go away by trying again: the certificate, the password, an option.
-    let refused = ["TLS", "authentication", "password", "configuration"];
+    // These do not go away by trying again: the certificate, the password, a name, an option.
+    let refused = [
+        "TLS",
+        "authentication",
+        "password",
+        "configuration",
+        "no such",
+    ];
     if refused.iter().any(|word| detail.contains(word)) {
         return StoreError::DatabaseRefused { place, detail };
     }
