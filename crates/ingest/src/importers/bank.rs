@@ -143,7 +143,7 @@ impl Converter for Bank {
         match kind {
             Kind::Ofx => ofx::read(text, &mut statements),
             Kind::Qif => qif::read(text, &self.stem, &mut statements),
-            Kind::Camt => camt::read(text, &mut statements),
+            Kind::Camt => camt::read(text, &mut statements)?,
             Kind::Mt940 => mt940::read(text, &mut statements),
             Kind::Paypal => paypal::read(text, &mut statements),
         }

@@ -141,17 +141,11 @@ impl<R: BufRead> Table<'_, R> {
         let Some(row) = self.rows.read()? else {
             return Ok(None);
         };
-        let outcome = if let Some(misquoted) = row.misquoted {
-            Err(misquoted.rejection())
-        } else if row.too_long {
-            let message = format!(
-                "the row is longer than {} MiB; a quote may be left open",
-                MAX_LINE_BYTES >> 20
-            );
-            Err(Rejection::new(RejectionCode::LineTooLong, message))
-        } else {
-            let record = self.record(keys);
-            record.and_then(|body| acceptor.bare(body, Cells::Columns))
+        let outcome = match row.rejection() {
+            Some(rejection) => Err(rejection),
+            None => self
+                .record(keys)
+                .and_then(|body| acceptor.bare(body, Cells::Columns)),
         };
         Ok(Some(Item::new(row.line, self.rows.text.len(), outcome)))
     }

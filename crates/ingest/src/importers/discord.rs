@@ -156,7 +156,7 @@ fn id_of(value: &Value) -> Option<String> {
 impl Converter for Discord<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         if piece.starts_with(b"ID,") {
-            return each_row(piece, &COLUMNS, |row| {
+            return each_row(piece, &COLUMNS, made, |row, made| {
                 let (id, time) = (
                     row.get("ID").unwrap_or_default(),
                     row.get("Timestamp").unwrap_or_default(),

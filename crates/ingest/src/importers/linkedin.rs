@@ -204,6 +204,6 @@ impl Converter for LinkedIn {
             .iter()
             .find(|(columns, _)| has_columns(piece, columns));
         let (columns, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
-        each_row(piece, columns, |row| take(row, made))
+        each_row(piece, columns, made, take)
     }
 }

@@ -1,4 +1,4 @@
-//! Data between tags: XML, and SGML in which elements are not closed. Every tag is taken with the text behind it. Elements hold either
+//! Data between tags where elements need not be closed: SGML, as OFX and bookmarks are written. Every tag is taken with the text behind it. Elements hold either
 //! a text or elements, as all formats do that are read with this; so an element with a text is known to end before the next tag.
 
 use mail_parser::decoders::html::add_html_token;
@@ -24,15 +24,14 @@ pub(crate) struct Tag<'t> {
 
 /// The texts inside an element.
 #[derive(Default)]
-pub(crate) struct Element<'t> {
-    leaves: Vec<Leaf<'t>>,
+pub(crate) struct Element {
+    leaves: Vec<Leaf>,
 }
 
-pub(crate) struct Leaf<'t> {
+struct Leaf {
     /// The names of the elements it stands in and its own, joined by `/`.
-    pub(crate) path: String,
-    pub(crate) attributes: &'t str,
-    pub(crate) text: String,
+    path: String,
+    text: String,
 }
 
 impl<'t> Markup<'t> {
@@ -41,7 +40,7 @@ impl<'t> Markup<'t> {
     }
 
     /// The texts up to the end of the element, whose beginning was the last tag.
-    pub(crate) fn element(&mut self, name: &str) -> Element<'t> {
+    pub(crate) fn element(&mut self, name: &str) -> Element {
         let mut element = Element::default();
         let mut open: Vec<&str> = Vec::new();
         for tag in self.by_ref() {
@@ -59,7 +58,6 @@ impl<'t> Markup<'t> {
                 path.push_str(tag.name);
                 element.leaves.push(Leaf {
                     path,
-                    attributes: tag.attributes,
                     text: tag.text,
                 });
             } else if !tag.is_empty && open.len() < 64 {
@@ -106,11 +104,7 @@ impl<'t> Iterator for Markup<'t> {
     }
 }
 
-impl<'t> Element<'t> {
-    pub(crate) fn leaves(&self) -> &[Leaf<'t>] {
-        &self.leaves
-    }
-
+impl Element {
     /// The text at a path.
     pub(crate) fn at(&self, path: &str) -> Option<&str> {
         let mut leaves = self.leaves.iter();
@@ -201,7 +195,8 @@ mod tests {
             assert_eq!(element.at("C/D"), Some("AT&T ä"));
             assert_eq!(element.text("D"), element.at("C/D"));
             assert_eq!(element.at("F"), Some("<x>"));
-            assert_eq!(attribute(element.leaves()[1].attributes, "X").unwrap(), "<");
+            let d = Markup::new(text).find(|tag| tag.name == "D").unwrap();
+            assert_eq!(attribute(d.attributes, "X").unwrap(), "<");
             assert_eq!(markup.next().unwrap().text, "9");
         }
     }

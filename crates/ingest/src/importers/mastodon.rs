@@ -128,7 +128,7 @@ impl Mastodon {
 impl Converter for Mastodon {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         if piece.starts_with(TABLE) {
-            return each_row(piece, &COLUMNS, |row| {
+            return each_row(piece, &COLUMNS, made, |row, made| {
                 let address = row.get("Account address").unwrap_or_default();
                 let person = Person {
                     id: address.clone(),

@@ -2,7 +2,7 @@
 //! column.
 
 use super::Rows;
-use super::pieces::malformed;
+use super::pieces::{Made, malformed};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::Rejection;
 
@@ -42,24 +42,60 @@ fn header_of(table: &[u8], columns: &[&str]) -> Option<(Vec<String>, usize)> {
     None
 }
 
-/// Goes over the rows of a table with these columns.
+/// Goes over the rows of a table with these columns. A row that cannot be read is refused, and the others are taken.
 pub(crate) fn each_row(
     table: &[u8],
     columns: &[&str],
-    mut take: impl FnMut(&NamedRow<'_>),
+    made: &mut Made,
+    mut take: impl FnMut(&NamedRow<'_>, &mut Made),
 ) -> Result<(), Rejection> {
+    let unreadable = |error: std::io::Error| malformed(error.to_string());
     let (header, before) = header_of(table, columns)
         .ok_or_else(|| malformed(format!("it has no columns {}", columns.join(", "))))?;
-    let mut rows = Rows::with_delimiter(table, MAX_LINE_BYTES, b',')
-        .map_err(|error| malformed(error.to_string()))?;
+    let mut rows = Rows::with_delimiter(table, MAX_LINE_BYTES, b',').map_err(unreadable)?;
     for _ in 0..=before {
-        let _ = rows.next_cells();
+        rows.next_cells().map_err(unreadable)?;
     }
-    while let Ok(Some(cells)) = rows.next_cells() {
-        take(&NamedRow {
-            header: &header,
-            cells,
-        });
+    while let Some((line, cells)) = rows.next_texts().map_err(unreadable)? {
+        made.go_to_line(line);
+        match cells {
+            Ok(cells) => {
+                let header = &header;
+                take(&NamedRow { header, cells }, made);
+            }
+            Err(rejection) => made.refuse(rejection),
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_named_and_the_others_are_taken() {
+        let table =
+            b"Notes:\n\nName,Since\nNoor,2024\n\"Ida\" L,2025\nZoe,2026\n\"open,2027\nlost,2028\n";
+        let mut made = Made::default();
+        let mut taken = Vec::new();
+        each_row(table, &["Name", "Since"], &mut made, |row, _| {
+            taken.extend(row.get("Name"));
+        })
+        .unwrap();
+        assert_eq!(taken, ["Noor", "Zoe"]);
+        let refused: Vec<(u64, String)> = made.refused().collect();
+        assert_eq!(refused.len(), 2);
+        assert!(
+            refused[0]
+                .1
+                .contains("goes on after its closing quote in line 5"),
+            "{refused:?}"
+        );
+        assert!(
+            refused[1].1.contains("opened in line 7 is never closed"),
+            "{refused:?}"
+        );
+        assert_eq!((refused[0].0, refused[1].0), (5, 7));
+    }
 }

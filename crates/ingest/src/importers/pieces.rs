@@ -38,7 +38,17 @@ pub(crate) fn names_only() -> String {
 
 /// The records that a piece became.
 #[derive(Default)]
-pub(crate) struct Made(Vec<(&'static str, Result<Value, Rejection>)>);
+pub(crate) struct Made {
+    items: Vec<MadeItem>,
+    /// The line of the file where the next one stands, if the piece has several and it is known.
+    line: Option<u64>,
+}
+
+struct MadeItem {
+    stream: &'static str,
+    line: Option<u64>,
+    record: Result<Value, Rejection>,
+}
 
 impl Made {
     /// Adds a record. Members that are null say nothing and are left out.
@@ -46,11 +56,38 @@ impl Made {
         if let Some(members) = record.as_object_mut() {
             members.retain(|_, value| !value.is_null());
         }
-        self.0.push((stream, Ok(record)));
+        self.push(stream, Ok(record));
     }
 
     pub(crate) fn reject(&mut self, message: impl Into<String>) {
-        self.0.push(("", Err(malformed(message))));
+        self.refuse(malformed(message));
+    }
+
+    pub(crate) fn refuse(&mut self, rejection: Rejection) {
+        self.push("", Err(rejection));
+    }
+
+    /// Says on which line stands what comes next.
+    pub(crate) fn go_to_line(&mut self, line: u64) {
+        self.line = Some(line);
+    }
+
+    /// The lines that were refused, and why.
+    #[cfg(test)]
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (u64, String)> {
+        self.items.iter().filter_map(|item| {
+            let rejection = item.record.as_ref().err()?;
+            Some((item.line?, rejection.message.clone()))
+        })
+    }
+
+    fn push(&mut self, stream: &'static str, record: Result<Value, Rejection>) {
+        let line = self.line;
+        self.items.push(MadeItem {
+            stream,
+            line,
+            record,
+        });
     }
 }
 
@@ -148,7 +185,7 @@ enum Piece<'p> {
     Whole(&'p [u8]),
     Blank,
     TooLong,
-    Refused(&'static str),
+    Refused(Rejection),
 }
 
 impl<'p> Piece<'p> {
@@ -239,9 +276,9 @@ impl<R: BufRead> Table<R> {
         let Some((line, texts)) = rows.next_texts()? else {
             return Ok(None);
         };
-        let Some(texts) = texts else {
-            let why = "the quotes of the row do not fit, or it is too long";
-            return Ok(Some((line, Piece::Refused(why))));
+        let texts = match texts {
+            Ok(texts) => texts,
+            Err(rejection) => return Ok(Some((line, Piece::Refused(rejection)))),
         };
         let cells = names
             .iter()
@@ -273,7 +310,7 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
             Piece::Whole(piece) => (piece.len(), self.converter.convert(piece, &mut made)),
             Piece::Blank => (0, Ok(())),
             Piece::TooLong => (0, Err(too_long())),
-            Piece::Refused(why) => (0, Err(malformed(why))),
+            Piece::Refused(rejection) => (0, Err(rejection)),
         };
         self.keep(line, done, made);
         Ok(true)
@@ -281,9 +318,11 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
 
     fn keep(&mut self, line: u64, (bytes, outcome): (usize, Result<(), Rejection>), made: Made) {
         let mut bytes = bytes;
-        for (stream, record) in made.0 {
-            let outcome = record.and_then(|record| self.acceptor.record(stream, &record));
+        for item in made.items {
+            let record = item.record;
+            let outcome = record.and_then(|record| self.acceptor.record(item.stream, &record));
             let taken = std::mem::take(&mut bytes);
+            let line = item.line.unwrap_or(line);
             self.ready.push_back(Item::new(line, taken, outcome));
         }
         if let Err(rejection) = outcome {

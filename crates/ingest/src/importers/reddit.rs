@@ -182,6 +182,8 @@ impl Converter for Reddit {
             .iter()
             .find(|(columns, _)| has_columns(piece, columns));
         let (columns, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
-        each_row(piece, columns, |row| take(row, &self.stem, made))
+        each_row(piece, columns, made, |row, made| {
+            take(row, &self.stem, made);
+        })
     }
 }

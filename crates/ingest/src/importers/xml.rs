@@ -247,6 +247,9 @@ impl Node {
             }
             Ok(())
         })?;
+        if stack.len() > 1 {
+            return Err(malformed("it ends inside an element"));
+        }
         let outermost = stack.swap_remove(0);
         let found = outermost.content.into_iter().find_map(|one| match one {
             Content::Node(node) => Some(node),
@@ -307,6 +310,14 @@ impl Node {
         let text = self.child(name)?.text();
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// What the element at the end of a path of names says, the first of each name.
+    pub(crate) fn at(&self, path: &str) -> Option<String> {
+        match path.split_once('/') {
+            Some((name, rest)) => self.child(name)?.at(rest),
+            None => self.says(path),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Statements in XML as ISO 20022 has them: camt.053, and camt.052, which some banks hand out for the same.
 
 use super::records::{Account, Statements, Transaction};
-use crate::importers::markup::{Element, Leaf, Markup, attribute};
+use crate::importers::xml::Node;
+use crate::rejection::Rejection;
 use crate::table;
 
 pub(super) fn is_statement(head: &str) -> bool {
@@ -11,104 +12,112 @@ pub(super) fn is_statement(head: &str) -> bool {
             .any(|name| head.contains(name))
 }
 
-pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
-    let mut markup = Markup::new(text);
-    let mut account = Account::default();
-    while let Some(tag) = markup.next() {
-        match (tag.name, tag.is_end) {
-            ("Acct", false) => account = described(&markup.element("Acct")),
-            ("Bal", false) => {
-                let balance = markup.element("Bal");
-                if balance.text("Cd") == Some("CLBD") {
-                    account.balance = amount(&balance, "Amt").map(|(amount, _)| amount);
-                    account.balance_on = day(&balance, "Dt");
-                }
+pub(super) fn read(text: &str, statements: &mut Statements<'_>) -> Result<(), Rejection> {
+    let document = Node::parse(text.as_bytes())?;
+    each_statement(&document, &mut |statement| {
+        let account = statement.child("Acct").map(described);
+        let mut account = account.unwrap_or_default();
+        for balance in statement.named("Bal") {
+            let is_closing = balance
+                .find("Cd")
+                .is_some_and(|code| code.text().trim() == "CLBD");
+            if is_closing {
+                account.balance = amount(balance).map(|(amount, _)| amount);
+                account.balance_on = day(balance, "Dt");
             }
-            ("Ntry", false) => entry(&markup.element("Ntry"), &account, statements),
-            ("Stmt" | "Rpt", true) => {
-                statements.account(&account);
-                account = Account::default();
-            }
-            _ => {}
         }
-    }
-    if !account.id.is_empty() {
+        for one in statement.named("Ntry") {
+            entry(one, &account, statements);
+        }
         statements.account(&account);
+    });
+    Ok(())
+}
+
+/// A file may hold several statements, and may wrap them in elements of its own.
+fn each_statement(node: &Node, take: &mut dyn FnMut(&Node)) {
+    for child in node.children() {
+        if matches!(child.name.as_str(), "Stmt" | "Rpt") {
+            take(child);
+        } else {
+            each_statement(child, take);
+        }
     }
 }
 
-fn described(element: &Element<'_>) -> Account {
-    let number = element.at("Id/IBAN").or_else(|| element.at("Id/Othr/Id"));
+fn described(account: &Node) -> Account {
+    let number = account.at("Id/IBAN").or_else(|| account.at("Id/Othr/Id"));
     let bank = [
         "Svcr/FinInstnId/Nm",
         "Svcr/FinInstnId/BICFI",
         "Svcr/FinInstnId/BIC",
     ];
-    let bank = bank.iter().find_map(|path| element.at(path));
     Account {
-        id: number.unwrap_or_default().to_owned(),
-        name: element
-            .at("Nm")
-            .or_else(|| element.at("Ownr/Nm"))
-            .map(str::to_owned),
-        number: number.map(str::to_owned),
-        bank: bank.map(str::to_owned),
-        currency: element.at("Ccy").map(str::to_owned),
+        id: number.clone().unwrap_or_default(),
+        name: account.at("Nm").or_else(|| account.at("Ownr/Nm")),
+        number,
+        bank: bank.iter().find_map(|path| account.at(path)),
+        currency: account.at("Ccy"),
         ..Account::default()
     }
 }
 
-/// An amount with its sign, and its currency.
-fn amount(element: &Element<'_>, path: &str) -> Option<(String, Option<String>)> {
-    let leaf = element.leaves().iter().find(|leaf| leaf.path == path)?;
-    signed(leaf, element.at("CdtDbtInd"))
+/// The amount of an element with its sign, and its currency.
+fn amount(element: &Node) -> Option<(String, Option<String>)> {
+    signed(element.child("Amt")?, element.at("CdtDbtInd").as_deref())
 }
 
-fn signed(leaf: &Leaf<'_>, direction: Option<&str>) -> Option<(String, Option<String>)> {
-    let number = table::number(&leaf.text, '.')?;
+fn signed(amount: &Node, direction: Option<&str>) -> Option<(String, Option<String>)> {
+    let number = table::number(amount.text().trim(), '.')?;
     let number = number.trim_start_matches('-');
     let sign = if direction == Some("DBIT") { "-" } else { "" };
-    Some((format!("{sign}{number}"), attribute(leaf.attributes, "Ccy")))
+    let currency = amount.attribute("Ccy").map(str::to_owned);
+    Some((format!("{sign}{number}"), currency))
 }
 
 /// A day, of which the time may be told too.
-fn day(element: &Element<'_>, name: &str) -> Option<String> {
-    let text = [format!("{name}/Dt"), format!("{name}/DtTm")]
-        .iter()
-        .find_map(|path| element.at(path))?;
+fn day(element: &Node, name: &str) -> Option<String> {
+    let day = element.child(name)?;
+    let text = day.at("Dt").or_else(|| day.at("DtTm"))?;
     Some(table::iso(text.get(..10)?)?.text)
 }
 
 /// A booked entry is a transaction, or several that were booked together.
-fn entry(entry: &Element<'_>, account: &Account, statements: &mut Statements<'_>) {
-    let status = entry.at("Sts").or_else(|| entry.at("Sts/Cd"));
+fn entry(entry: &Node, account: &Account, statements: &mut Statements<'_>) {
+    let status = entry.at("Sts/Cd").or_else(|| entry.at("Sts"));
     if status.is_some_and(|status| status != "BOOK") {
         return statements.leave_pending();
     }
-    let Some((whole, currency)) = amount(entry, "Amt") else {
+    let Some((whole, currency)) = amount(entry) else {
         return statements.reject("an entry has no amount that is a number");
     };
     let reference = entry.at("AcctSvcrRef").or_else(|| entry.at("NtryRef"));
-    let bank_id = reference.filter(|id| !matches!(*id, "NONREF" | "NOTPROVIDED"));
+    let bank_id = reference.filter(|id| !matches!(id.as_str(), "NONREF" | "NOTPROVIDED"));
     let booked = Transaction {
         account_id: account.id.clone(),
-        bank_id: bank_id.map(str::to_owned),
+        bank_id,
         booked_on: day(entry, "BookgDt"),
         value_on: day(entry, "ValDt"),
         amount: Some(whole),
         currency: currency.or_else(|| account.currency.clone()),
-        kind: entry.at("AddtlNtryInf").map(str::to_owned),
+        kind: entry.at("AddtlNtryInf"),
         ..Transaction::default()
     };
-    let is_debit = entry.at("CdtDbtInd") == Some("DBIT");
-    let parts = parts(entry);
+    let is_debit = entry.at("CdtDbtInd").as_deref() == Some("DBIT");
+    let parts: Vec<&Node> = entry
+        .named("NtryDtls")
+        .flat_map(|details| details.named("TxDtls"))
+        .collect();
     let [first, rest @ ..] = parts.as_slice() else {
         return statements.transaction(booked);
     };
-    let amounts: Option<Vec<_>> = parts.iter().map(|part| part.amount(is_debit)).collect();
+    let amounts: Option<Vec<_>> = parts
+        .iter()
+        .map(|part| part_amount(part, is_debit))
+        .collect();
     let Some(amounts) = amounts.filter(|_| !rest.is_empty()) else {
         // The parts of a batch that says only what they come to are told as one.
-        return statements.transaction(first.completing(booked, is_debit));
+        return statements.transaction(completed(first, booked, is_debit));
     };
     for (nth, (part, (amount, currency))) in parts.iter().zip(amounts).enumerate() {
         let bank_id = booked
@@ -121,85 +130,66 @@ fn entry(entry: &Element<'_>, account: &Account, statements: &mut Statements<'_>
             currency: currency.or_else(|| booked.currency.clone()),
             ..booked.clone()
         };
-        statements.transaction(part.completing(part_of, is_debit));
+        statements.transaction(completed(part, part_of, is_debit));
     }
 }
 
-/// The leaves of one transaction inside an entry.
-struct Part<'e>(Vec<&'e Leaf<'e>>);
-
-/// The transactions inside an entry. Each begins with its references, or with whatever a transaction says only once.
-fn parts<'e>(entry: &'e Element<'_>) -> Vec<Part<'e>> {
-    let mut parts: Vec<Part<'e>> = Vec::new();
-    for leaf in entry.leaves() {
-        let Some(path) = leaf.path.strip_prefix("NtryDtls/TxDtls/") else {
-            continue;
-        };
-        let may_repeat =
-            path.starts_with("RmtInf/") || path.contains("AdrLine") || path.contains("Prtry");
-        let is_new = parts
-            .last()
-            .is_none_or(|part| !may_repeat && part.0.iter().any(|other| other.path == leaf.path));
-        if is_new {
-            parts.push(Part(Vec::new()));
-        }
-        parts
-            .iter_mut()
-            .next_back()
-            .into_iter()
-            .for_each(|part| part.0.push(leaf));
-    }
-    parts
+/// The amount of one transaction inside an entry.
+fn part_amount(part: &Node, is_debit: bool) -> Option<(String, Option<String>)> {
+    let within = || part.child("AmtDtls")?.child("TxAmt")?.child("Amt");
+    let amount = part.child("Amt").or_else(within)?;
+    let told = part.at("CdtDbtInd");
+    signed(amount, told.as_deref().or(is_debit.then_some("DBIT")))
 }
 
-impl Part<'_> {
-    fn leaf(&self, path: &str) -> Option<&Leaf<'_>> {
-        let mut leaves = self.0.iter();
-        let is_at = |leaf: &&&Leaf<'_>| leaf.path.strip_prefix("NtryDtls/TxDtls/") == Some(path);
-        leaves.find(is_at).copied()
+/// Adds who the other party is and what was said to them.
+fn completed(part: &Node, booked: Transaction, is_debit: bool) -> Transaction {
+    let (role, account) = if is_debit {
+        ("Cdtr", "CdtrAcct")
+    } else {
+        ("Dbtr", "DbtrAcct")
+    };
+    let name = part
+        .at(&format!("RltdPties/{role}/Nm"))
+        .or_else(|| part.at(&format!("RltdPties/{role}/Pty/Nm")));
+    let number = part
+        .at(&format!("RltdPties/{account}/Id/IBAN"))
+        .or_else(|| part.at(&format!("RltdPties/{account}/Id/Othr/Id")));
+    let said = part
+        .named("RmtInf")
+        .flat_map(|said| said.named("Ustrd"))
+        .map(|said| said.text().trim().to_owned());
+    let said: Vec<String> = said.collect();
+    let purpose = (!said.is_empty()).then(|| said.join(" "));
+    let reference = part
+        .at("RmtInf/Strd/CdtrRefInf/Ref")
+        .or_else(|| part.at("Refs/EndToEndId").filter(|id| id != "NOTPROVIDED"));
+    Transaction {
+        counterparty: name,
+        counterparty_account: number,
+        purpose: purpose.or_else(|| part.at("AddtlTxInf")),
+        reference,
+        ..booked
     }
+}
 
-    fn at(&self, path: &str) -> Option<String> {
-        self.leaf(path).map(|leaf| leaf.text.clone())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::importers::pieces::Made;
 
-    fn amount(&self, is_debit: bool) -> Option<(String, Option<String>)> {
-        let leaf = self
-            .leaf("Amt")
-            .or_else(|| self.leaf("AmtDtls/TxAmt/Amt"))?;
-        let told = self.leaf("CdtDbtInd").map(|leaf| leaf.text.as_str());
-        signed(leaf, told.or(is_debit.then_some("DBIT")))
-    }
-
-    /// Adds who the other party is and what was said to them.
-    fn completing(&self, booked: Transaction, is_debit: bool) -> Transaction {
-        let (role, account) = if is_debit {
-            ("Cdtr", "CdtrAcct")
-        } else {
-            ("Dbtr", "DbtrAcct")
+    #[test]
+    fn a_statement_that_is_cut_off_or_crossed_is_refused_whole() {
+        let whole = "<Document><BkToCstmrStmt><Stmt><Acct><Id><IBAN>X1</IBAN></Id></Acct>\
+            <Ntry><Amt Ccy='EUR'>5.00</Amt><CdtDbtInd>DBIT</CdtDbtInd></Ntry></Stmt></BkToCstmrStmt></Document>";
+        let refusal = |text: &str| {
+            let mut made = Made::default();
+            read(text, &mut Statements::new(&mut made)).map_err(|why| why.message)
         };
-        let name = self
-            .at(&format!("RltdPties/{role}/Nm"))
-            .or_else(|| self.at(&format!("RltdPties/{role}/Pty/Nm")));
-        let number = self
-            .at(&format!("RltdPties/{account}/Id/IBAN"))
-            .or_else(|| self.at(&format!("RltdPties/{account}/Id/Othr/Id")));
-        let said: Vec<&str> = self
-            .0
-            .iter()
-            .filter(|leaf| leaf.path.ends_with("RmtInf/Ustrd"))
-            .map(|leaf| leaf.text.as_str())
-            .collect();
-        let purpose = (!said.is_empty()).then(|| said.join(" "));
-        let reference = self
-            .at("RmtInf/Strd/CdtrRefInf/Ref")
-            .or_else(|| self.at("Refs/EndToEndId").filter(|id| id != "NOTPROVIDED"));
-        Transaction {
-            counterparty: name,
-            counterparty_account: number,
-            purpose: purpose.or_else(|| self.at("AddtlTxInf")),
-            reference,
-            ..booked
-        }
+        assert_eq!(refusal(whole), Ok(()));
+        let cut = whole.split_once("</Ntry>").unwrap().0;
+        assert_eq!(refusal(cut), Err("it ends inside an element".to_owned()));
+        let crossed = whole.replace("</Ntry></Stmt>", "</Stmt></Ntry>");
+        assert!(refusal(&crossed).unwrap_err().contains("it is not XML"));
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     }
 }
 
-fn take_account(element: &Element<'_>, account: &mut Account) {
+fn take_account(element: &Element, account: &mut Account) {
     let number = element.text("ACCTID").unwrap_or_default();
     let bank = element.text("BANKID").or_else(|| element.text("BROKERID"));
     account.id = match bank {
@@ -55,7 +55,7 @@ fn take_account(element: &Element<'_>, account: &mut Account) {
     account.bank = None;
 }
 
-fn transaction(element: &Element<'_>, account: &Account) -> Transaction {
+fn transaction(element: &Element, account: &Account) -> Transaction {
     let text = |name: &str| element.text(name).map(str::to_owned);
     let day = |name: &str| element.text(name).and_then(|day| compact_day(day, 4));
     // Another one, in ORIGCURRENCY, is what the amount was before it was converted.

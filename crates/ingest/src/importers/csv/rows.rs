@@ -9,7 +9,8 @@ use super::delimiter;
 use super::quotes::{Misquoted, Quotes};
 use super::text::Text;
 use crate::error::InputError;
-use crate::rejection::quoted;
+use crate::lines::MAX_LINE_BYTES;
+use crate::rejection::{Rejection, RejectionCode, quoted};
 use crate::table::{self, TableHints};
 use crate::validate::StreamRules;
 
@@ -37,6 +38,24 @@ pub(super) struct Row {
     pub(super) too_long: bool,
     pub(super) misquoted: Option<Misquoted>,
 }
+
+impl Row {
+    /// Why it cannot be read, if it cannot.
+    pub(super) fn rejection(&self) -> Option<Rejection> {
+        if let Some(misquoted) = self.misquoted {
+            return Some(misquoted.rejection());
+        }
+        let message = format!(
+            "the row is longer than {} MiB; a quote may be left open",
+            MAX_LINE_BYTES >> 20
+        );
+        self.too_long
+            .then(|| Rejection::new(RejectionCode::LineTooLong, message))
+    }
+}
+
+/// The texts of a row, or why it cannot be read.
+type RowTexts = Result<Vec<String>, Rejection>;
 
 impl<R: BufRead> Rows<R> {
     pub(super) fn new(
@@ -77,27 +96,27 @@ impl<R: BufRead> Rows<R> {
     /// The texts of the next row that can be read; nothing at the end.
     pub(crate) fn next_cells(&mut self) -> io::Result<Option<Vec<String>>> {
         while let Some((_, texts)) = self.next_texts()? {
-            if texts.is_some() {
-                return Ok(texts);
+            if let Ok(texts) = texts {
+                return Ok(Some(texts));
             }
         }
         Ok(None)
     }
 
-    /// The line of the next row and its texts, which a row without an end or of too many bytes does not have. Nothing at the end.
-    pub(crate) fn next_texts(&mut self) -> io::Result<Option<(u64, Option<Vec<String>>)>> {
+    /// The line of the next row, and its texts or why it cannot be read. Nothing at the end.
+    pub(crate) fn next_texts(&mut self) -> io::Result<Option<(u64, RowTexts)>> {
         let Some(row) = self.read()? else {
             return Ok(None);
         };
-        if row.too_long || row.misquoted.is_some() {
-            return Ok(Some((row.line, None)));
+        if let Some(rejection) = row.rejection() {
+            return Ok(Some((row.line, Err(rejection))));
         }
         let encoding = self.input.encoding;
         let cells = self
             .cells()
             .map(|cell| encoding.decode(cell).unwrap_or_default());
         let texts = cells.map(Cow::into_owned).collect();
-        Ok(Some((row.line, Some(texts))))
+        Ok(Some((row.line, Ok(texts))))
     }
 
     /// The names in the first row; nothing if there is none.
