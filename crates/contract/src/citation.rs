@@ -62,12 +62,14 @@ impl CitedField<'_> {
 
     /// Whether this server made the citation for this field.
     pub fn made(&self, key: &SealingKey, citation: &Citation) -> bool {
-        same(self.seal(key, citation), citation.seal)
+        key.accepted()
+            .any(|key| same(self.seal(key, citation), citation.seal))
     }
 
     /// Whether the citation is of this text.
     pub fn says(&self, key: &SealingKey, citation: &Citation, text: &str) -> bool {
-        same(self.text_digest(key, text), citation.text)
+        key.accepted()
+            .any(|key| same(self.text_digest(key, text), citation.text))
     }
 
     fn text_digest(&self, key: &SealingKey, text: &str) -> Digest {
@@ -321,6 +323,8 @@ mod tests {
             assert!(!other.made(&key(), &citation), "{other:?}");
         }
         assert!(!FIELD.made(&SealingKey::from_bytes([8; 32]), &citation));
+        let replaced = SealingKey::from_bytes([8; 32]).accepting(key());
+        assert!(FIELD.made(&replaced, &citation) && FIELD.says(&replaced, &citation, "tea"));
         let longer = Citation {
             length_chars: 4,
             ..citation.clone()

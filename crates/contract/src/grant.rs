@@ -267,21 +267,12 @@ impl Grant {
         let mut rows = Vec::new();
         for stream in &self.0.streams {
             for connection in &stream.instance_ids {
-                rows.push(GrantedRow {
-                    grant_id: self.0.grant_id.clone(),
-                    connector: connector.clone(),
-                    connection: connection.clone(),
-                    stream: stream.name.clone(),
-                    fields: stream.fields.clone(),
-                    time_constraint: stream.time_constraint.clone(),
-                    resources: stream
-                        .resources
-                        .as_ref()
-                        .map(|keys| keys.iter().cloned().collect()),
-                    only: stream.only.clone().unwrap_or_default(),
-                    except: stream.except.clone().unwrap_or_default(),
-                    redact: stream.redact.clone().unwrap_or_default(),
-                });
+                rows.push(GrantedRow::new(
+                    &self.0.grant_id,
+                    &connector,
+                    connection,
+                    stream,
+                ));
             }
         }
         Ok(rows)
@@ -370,6 +361,28 @@ pub struct GrantedRow {
 }
 
 impl GrantedRow {
+    /// One connection of a granted stream.
+    pub fn new(
+        grant: &GrantId,
+        connector: &ConnectorKey,
+        connection: &ConnectionId,
+        stream: &GrantedStream,
+    ) -> Self {
+        let keys = stream.resources.as_ref();
+        Self {
+            grant_id: grant.clone(),
+            connector: connector.clone(),
+            connection: connection.clone(),
+            stream: stream.name.clone(),
+            fields: stream.fields.clone(),
+            time_constraint: stream.time_constraint.clone(),
+            resources: keys.map(|keys| keys.iter().cloned().collect()),
+            only: stream.only.clone().unwrap_or_default(),
+            except: stream.except.clone().unwrap_or_default(),
+            redact: stream.redact.clone().unwrap_or_default(),
+        }
+    }
+
     pub fn grants_field(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.as_str() == name)
     }

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
     AccessMode, AgreedWords, Authority, Grant, GrantClient, GrantDocument, GrantError,
-    GrantedAuthority, GrantedStream, Redaction, RowRule, SourceDeclarationVersion, Subject,
-    TimeConstraint,
+    GrantedAuthority, GrantedRow, GrantedStream, Redaction, RowRule, SourceDeclarationVersion,
+    Subject, TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
@@ -101,6 +101,22 @@ impl IssuedStream {
             only: stream.only.clone(),
             except: stream.except.clone(),
             redact: stream.redact.clone(),
+            closed: None,
+        }
+    }
+
+    pub(crate) fn from_row(row: &GrantedRow) -> Self {
+        let rules = |rules: &[RowRule]| (!rules.is_empty()).then(|| rules.to_vec());
+        let keys = row.resources.as_ref();
+        Self {
+            connection_id: row.connection.clone(),
+            stream: row.stream.clone(),
+            fields: row.fields.clone(),
+            time_constraint: row.time_constraint.clone(),
+            resources: keys.map(|keys| keys.iter().cloned().collect()),
+            only: rules(&row.only),
+            except: rules(&row.except),
+            redact: (!row.redact.is_empty()).then(|| row.redact.clone()),
             closed: None,
         }
     }

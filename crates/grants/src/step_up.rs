@@ -1,25 +1,29 @@
 //! Asking for more than a grant gives, in the middle of a call, and what the owner allows.
 //!
-//! A refused call may leave an *ask*: what it named beyond its grant. The owner sees that difference alone and allows it once,
-//! for ten minutes, or for as long as the grant lives. What is allowed is an *extension* of the grant, kept beside it: the
-//! grant itself stays as it was approved. Asks are few, are not repeated, and can be switched off.
+//! A refused call may leave an *ask*: what it named beyond its grant. The owner sees that difference alone
+//! ([`difference`]) and allows it once, for ten minutes, or for as long as the grant lives. What is allowed is an *extension*
+//! of the grant, kept beside it: the grant itself stays as it was approved. Asks are few, are not repeated, and can be
+//! switched off.
 
+mod difference;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::declaration::{Pointing, StreamDeclaration};
-use contract::grant::{GrantedAuthority, GrantedRow};
-use contract::id::{ClientId, ConnectionId, ConnectorKey, FieldName, GrantId, StreamName};
+use contract::grant::{GrantedAuthority, GrantedRow, Redaction};
+use contract::id::{ClientId, ConnectorKey, FieldName, GrantId};
 use contract::seal;
 use contract::step_up::Beyond;
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::catalog::Connection;
 use store::registry::{Change, EntryKind, Expect};
 use store::{Store, StoreError};
 
+use self::difference::Base;
 use crate::documents::{Found, all, find, text};
-use crate::issue::after;
+use crate::issue::{IssuedStream, after};
+use crate::words::Wording;
 
 /// How many different things one grant may ask for in a day.
 pub const ASKS_PER_DAY: usize = 10;
@@ -74,17 +78,45 @@ pub struct Ask {
     pub state: AskState,
 }
 
-/// A row that an extension adds, or adds fields to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A row that an extension adds, or adds fields to, with everything that limits it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtendedRow {
-    pub connection_id: ConnectionId,
     pub connector: ConnectorKey,
-    pub stream: StreamName,
-    pub fields: Vec<FieldName>,
+    #[serde(flatten)]
+    pub given: IssuedStream,
+    /// How much of these fields the grant gives by itself; they are added whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub until_now: BTreeMap<FieldName, Redaction>,
+}
+
+impl ExtendedRow {
+    /// Which records it is about, and which fields the grant gave a part of until now. Never empty.
+    pub fn limits(&self, wording: &Wording) -> Vec<String> {
+        let mut limits = wording.limits(&self.given.granted());
+        if limits.is_empty() {
+            limits.push("all records".to_owned());
+        }
+        let until_now = self.until_now.iter();
+        limits.extend(until_now.map(|(field, part)| wording.now_whole(field, *part)));
+        limits
+    }
+
+    /// All of it in one line.
+    pub fn words(&self) -> String {
+        let wording = Wording::whole(str::to_owned);
+        let fields = self.given.fields.iter().map(FieldName::as_str);
+        format!(
+            "{} of {}: {}; {}",
+            self.given.stream,
+            self.given.connection_id,
+            wording.names("field", fields),
+            self.limits(&wording).join("; ")
+        )
+    }
 }
 
 /// What the owner allowed beside a grant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Extension {
     pub grant_id: GrantId,
     pub beyond: Beyond,
@@ -96,11 +128,13 @@ pub struct Extension {
 }
 
 /// What allowing an ask would give, as things are now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     pub ask: Ask,
     /// Empty where nothing of that name exists.
     pub rows: Vec<ExtendedRow>,
+    /// Whether the grant limits its own records: by rules, times, lists of records or parts of fields.
+    pub has_limits: bool,
     /// Of all the above; what is allowed must be what was shown.
     pub digest: String,
 }
@@ -175,7 +209,8 @@ pub fn open_asks(store: &dyn Store, now: Instant) -> Result<Vec<Ask>> {
 
 /// What allowing an ask would give.
 pub fn proposal(store: &dyn Store, id: &str, now: Instant) -> Result<Proposal, AskError> {
-    open_ask(store, id, now).map(|found| propose(store, found.value))
+    let found = open_ask(store, id, now)?;
+    Ok(propose(store, found.value, now)?)
 }
 
 fn open_ask(store: &dyn Store, id: &str, now: Instant) -> Result<Found<Ask>, AskError> {
@@ -184,61 +219,15 @@ fn open_ask(store: &dyn Store, id: &str, now: Instant) -> Result<Found<Ask>, Ask
     open.ok_or(AskError::Unknown)
 }
 
-fn propose(store: &dyn Store, ask: Ask) -> Proposal {
-    let rows = rows(store, &ask.beyond);
+fn propose(store: &dyn Store, ask: Ask, now: Instant) -> Result<Proposal> {
+    let base = Base::new(store, &ask.grant_id, now)?;
+    let rows = base.rows(store, &ask.beyond);
     let shown = text(&json!([ask, rows]));
-    Proposal {
+    Ok(Proposal {
         digest: format!("{:016x}", seal::digest([shown.as_str()])),
+        has_limits: base.has_limits(),
         ask,
         rows,
-    }
-}
-
-/// The rows that a difference comes to, as things are now.
-fn rows(store: &dyn Store, beyond: &Beyond) -> Vec<ExtendedRow> {
-    let named = beyond.connection_id.as_deref();
-    let connections = store.connections().into_iter();
-    let connections = connections.filter(|one| named.is_none_or(|id| one.id.as_str() == id));
-    let mut rows = Vec::new();
-    for connection in connections {
-        let Some(declaration) = store.declaration(&connection.connector) else {
-            continue;
-        };
-        let Some(stream) = declaration.stream(&beyond.stream) else {
-            continue;
-        };
-        let Some(relation) = &beyond.relation else {
-            rows.extend(row(&connection, stream, beyond.fields.as_deref()));
-            continue;
-        };
-        let relationship = stream.relationship(relation);
-        let child = relationship.and_then(|one| declaration.stream(one.stream.as_str()));
-        if let (Some(relationship), Some(child)) = (relationship, child) {
-            rows.extend(row(&connection, child, None));
-            if relationship.pointing == Pointing::There {
-                let key = [relationship.foreign_key.to_string()];
-                rows.extend(row(&connection, stream, Some(&key)));
-            }
-        }
-    }
-    rows
-}
-
-/// One stream of a connection: the named fields that are declared, or all.
-fn row(
-    connection: &Connection,
-    stream: &StreamDeclaration,
-    named: Option<&[String]>,
-) -> Option<ExtendedRow> {
-    let is_named =
-        |name: &FieldName| named.is_none_or(|named| named.iter().any(|one| one == name.as_str()));
-    let fields = stream.fields.iter().map(|field| &field.name);
-    let fields: Vec<FieldName> = fields.filter(|name| is_named(name)).cloned().collect();
-    (!fields.is_empty()).then(|| ExtendedRow {
-        connection_id: connection.id.clone(),
-        connector: connection.connector.clone(),
-        stream: stream.name.clone(),
-        fields,
     })
 }
 
@@ -252,7 +241,7 @@ pub fn allow(
 ) -> Result<Extension, AskError> {
     let found = open_ask(store, id, now)?;
     let (key, revision, ends) = (found.key, found.revision, found.expires_at);
-    let mut proposal = propose(store, found.value);
+    let mut proposal = propose(store, found.value, now)?;
     if proposal.digest != digest {
         return Err(AskError::Changed);
     }
@@ -357,36 +346,29 @@ pub fn end_extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Resul
 impl Extension {
     /// What it adds, and for how long.
     pub fn words(&self) -> String {
-        let rows = self.rows.iter().map(|row| {
-            let fields: Vec<&str> = row.fields.iter().map(FieldName::as_str).collect();
-            format!(
-                "{} of {}: {}",
-                row.stream,
-                row.connection_id,
-                fields.join(", ")
-            )
-        });
-        let rows: Vec<String> = rows.collect();
+        let rows: Vec<String> = self.rows.iter().map(ExtendedRow::words).collect();
         let time = match (self.allowance, self.until) {
             (Allowance::Once, Some(until)) => format!("once, until {until}"),
             (_, Some(until)) => format!("until {until}"),
             (_, None) => "as long as the grant lives".to_owned(),
         };
-        format!("{} ({time})", rows.join("; "))
+        format!("{} ({time})", rows.join(" | "))
     }
 
-    fn granted_rows(&self) -> impl Iterator<Item = GrantedRow> {
-        self.rows.iter().map(|row| {
-            let (connection, stream) = (row.connection_id.clone(), row.stream.clone());
-            let grant = self.grant_id.clone();
-            GrantedRow::whole(
-                grant,
-                row.connector.clone(),
-                connection,
-                stream,
-                row.fields.clone(),
-            )
+    /// What it adds of what is there. A connection that came after it was allowed is another, also where it has the name of
+    /// one that was removed.
+    fn granted_rows(&self, store: &dyn Store) -> Vec<GrantedRow> {
+        let is_there = |row: &&ExtendedRow| {
+            let connection = store.connection(&row.given.connection_id);
+            connection.is_some_and(|one| one.created_at <= self.allowed_at)
+        };
+        let rows = self.rows.iter().filter(is_there);
+        rows.map(|row| {
+            let given = row.given.granted();
+            let connection = &row.given.connection_id;
+            GrantedRow::new(&self.grant_id, &row.connector, connection, &given)
         })
+        .collect()
     }
 }
 
@@ -396,10 +378,15 @@ pub(crate) fn widen(
     authority: &mut GrantedAuthority,
     now: Instant,
 ) -> Result<()> {
-    for Found { value, .. } in all::<Extension>(store, EntryKind::Extension, now)? {
-        if value.allowance != Allowance::Once && authority.has_grant(&value.grant_id) {
-            authority.widen(value.granted_rows());
-        }
+    let all = all::<Extension>(store, EntryKind::Extension, now)?.into_iter();
+    let lasting = all
+        .map(|found| found.value)
+        .filter(|one| one.allowance != Allowance::Once && authority.has_grant(&one.grant_id));
+    let mut lasting: Vec<Extension> = lasting.collect();
+    // A later one may add fields to a row that an earlier one brought.
+    lasting.sort_by_key(|one| one.allowed_at);
+    for extension in lasting {
+        authority.widen(extension.granted_rows(store));
     }
     Ok(())
 }
@@ -409,7 +396,7 @@ pub(crate) fn widen(
 pub struct OnceAllowed {
     key: String,
     revision: u64,
-    extension: Extension,
+    rows: Vec<GrantedRow>,
 }
 
 /// Looks for what is allowed once and would let a refused call through.
@@ -428,13 +415,13 @@ pub fn allowed_once(
     Ok(fitting.next().map(|found| OnceAllowed {
         key: found.key,
         revision: found.revision,
-        extension: found.value,
+        rows: found.value.granted_rows(store),
     }))
 }
 
 impl OnceAllowed {
     pub fn widen(&self, authority: &mut GrantedAuthority) {
-        authority.widen(self.extension.granted_rows());
+        authority.widen(self.rows.clone());
     }
 
     /// Uses it up; `false` where another call has done so.

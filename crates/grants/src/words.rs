@@ -129,6 +129,15 @@ impl Wording {
         )
     }
 
+    /// That a field of which a part was shown is shown whole.
+    pub(crate) fn now_whole(&self, field: &FieldName, until_now: Redaction) -> String {
+        format!(
+            "{} whole, until now only {}",
+            self.name(field.as_str()),
+            part_in_words(until_now)
+        )
+    }
+
     pub fn rule(&self, rule: &RowRule) -> String {
         let rule = rule.document();
         let mut field = (self.harmless)(rule.field.as_str());
@@ -224,7 +233,11 @@ impl Wording {
         (self.harmless)(&value.to_string())
     }
 
-    fn names<'a>(&self, one: &str, names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    pub(crate) fn names<'a>(
+        &self,
+        one: &str,
+        names: impl ExactSizeIterator<Item = &'a str>,
+    ) -> String {
         let left_out = names.len().saturating_sub(self.most);
         let shown: Vec<String> = names.take(self.most).map(|name| self.name(name)).collect();
         match more(left_out, one) {

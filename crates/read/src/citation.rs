@@ -15,11 +15,13 @@ use contract::window::{self, Window, WindowSelector};
 use contract::wire::OrderedMap;
 use store::records::Revision;
 
+use crate::conditions::Conditions;
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::failure::Result;
 use crate::project::{Shape, admitted, key_of};
 use crate::reader::{Answer, Session};
+use crate::visible_history::last_change;
 
 /// Revisions of a record that are read at a time.
 const REVISIONS: usize = 64;
@@ -241,7 +243,7 @@ impl Found {
         window::cut(&text, &selector.request().ok()?).ok()
     }
 
-    /// The same in an earlier version that the row would show, and when that came to be.
+    /// The same in an earlier version that the row would show, and when the record became what the row sees of that version.
     fn quoted_before(&self, session: &Session) -> Result<Option<(Window, String)>> {
         let stream = self.row.stream_ref();
         let mut upto = i64::MAX.cast_unsigned();
@@ -251,16 +253,30 @@ impl Found {
                 return Ok(None);
             };
             for Revision {
-                emitted_at, body, ..
+                version,
+                emitted_at,
+                body,
+                ..
             } in revisions
             {
                 let body = body.map(|body| admitted(&self.row, &self.key, body));
                 let body = body.transpose()?.flatten();
                 if let Some(window) = body.and_then(|body| self.quoted(session, &body)) {
-                    return Ok(Some((window, emitted_at)));
+                    let since = self.seen_since(session, version, emitted_at)?;
+                    return Ok(Some((window, since)));
                 }
             }
             upto = oldest.saturating_sub(1);
         }
+    }
+
+    /// When the record became what the row sees of a version: later ones may differ from it in hidden fields alone.
+    fn seen_since(&self, session: &Session, version: u64, emitted_at: String) -> Result<String> {
+        if self.row.is_owner() {
+            return Ok(emitted_at);
+        }
+        let all = Conditions::default();
+        let change = last_change(session, &self.row, &all, &self.key, version)?;
+        Ok(change.map_or(emitted_at, |change| change.emitted_at))
     }
 }

@@ -1,33 +1,7 @@
 //! What an authority reads beside its grants, and what it does not read for now.
 
-use std::collections::BTreeMap;
-
 use super::{GrantedAuthority, GrantedRow};
-use crate::id::{ConnectionId, ConnectorKey, FieldName, GrantId, StreamName};
-
-impl GrantedRow {
-    /// All records of a stream, with these fields.
-    pub fn whole(
-        grant_id: GrantId,
-        connector: ConnectorKey,
-        connection: ConnectionId,
-        stream: StreamName,
-        fields: Vec<FieldName>,
-    ) -> Self {
-        Self {
-            grant_id,
-            connector,
-            connection,
-            stream,
-            fields,
-            time_constraint: None,
-            resources: None,
-            only: Vec::new(),
-            except: Vec::new(),
-            redact: BTreeMap::new(),
-        }
-    }
-}
+use crate::id::GrantId;
 
 impl GrantedAuthority {
     pub fn has_grant(&self, id: &GrantId) -> bool {
@@ -40,21 +14,35 @@ impl GrantedAuthority {
     }
 
     /// Adds rows. Where a row of the same stream and connection is there already, it gets their fields and keeps its limits.
-    pub fn widen(&mut self, rows: impl Iterator<Item = GrantedRow>) {
+    pub fn widen(&mut self, rows: Vec<GrantedRow>) {
         for row in rows {
             let known = |one: &&mut GrantedRow| {
                 one.connection == row.connection && one.stream == row.stream
             };
             match self.rows.iter_mut().find(known) {
-                Some(known) => {
-                    for field in row.fields {
-                        known.redact.remove(&field);
-                        if !known.fields.contains(&field) {
-                            known.fields.push(field);
-                        }
-                    }
-                }
+                Some(known) => known.add_fields(row),
                 None => self.rows.push(row),
+            }
+        }
+    }
+}
+
+impl GrantedRow {
+    /// Adds the fields of another row. A field that either gives whole is whole.
+    fn add_fields(&mut self, other: GrantedRow) {
+        for field in other.fields {
+            let is_known = self.fields.contains(&field);
+            match other.redact.get(&field) {
+                None => {
+                    self.redact.remove(&field);
+                }
+                Some(part) if !is_known => {
+                    self.redact.insert(field.clone(), *part);
+                }
+                Some(_) => {}
+            }
+            if !is_known {
+                self.fields.push(field);
             }
         }
     }

@@ -5,6 +5,7 @@
     reason = "a failed set-up is a failed test"
 )]
 
+mod asking;
 mod details;
 mod disclosing;
 mod flags;

@@ -3,11 +3,14 @@
 use contract::citation::VerifyQuery;
 use contract::grant::{Authority, Grant, GrantedAuthority};
 use contract::id::ClientId;
+use contract::json::RecordBody;
+use contract::key::RecordKey;
 use contract::time::Instant;
 use contract::window::WindowSelector;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use store::grants::NewApproval;
+use store::records::ChangeOp;
 
 use crate::fixture::{Reader, World, field, grant, one, stream, window};
 
@@ -194,6 +197,31 @@ fn the_owner_checks_what_clients_quote() {
     // A grant that the store does not know made it.
     let unknown = cite(&whole(&world, "grt_unknown"), "a", 0, 3);
     assert_eq!(verify(&owner, "a", &unknown), nothing_said());
+}
+
+// GM-21: the version that said it is as old as what the grant sees of it, whatever hidden fields did since.
+#[test]
+fn a_check_does_not_tell_of_versions_that_differ_in_hidden_fields() {
+    let world = World::mail();
+    let reader = whole(&world, "grt_1");
+    let write = |day: u32, body: &str, hidden: &str| {
+        let body = json!({"id": "a", "body": body, "secret": hidden}).to_string();
+        let (key, body) = (
+            RecordKey::single("a").unwrap(),
+            RecordBody::parse(body).unwrap(),
+        );
+        let day = format!("2026-05-{day:02}T00:00:00Z");
+        world.change_at(&day, ("work", "messages"), key, ChangeOp::Upsert(body));
+    };
+    write(1, "Tea at four.", "one");
+    let own = cite(&reader, "a", 0, 3);
+    write(2, "Tea at four.", "two");
+    write(3, "Tea at five.", "two");
+    let check = verify(&reader, "a", &own);
+    assert_eq!(
+        (&check["status"], &check["emitted_at"]),
+        (&json!("changed"), &json!("2026-05-01T00:00:00Z"))
+    );
 }
 
 // GM-22: what a check shows is noted as disclosed.

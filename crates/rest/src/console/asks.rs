@@ -5,12 +5,14 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
-use contract::id::GrantId;
+use contract::id::{FieldName, GrantId};
+use grants::Wording;
 use grants::step_up::{self, Allowance, AskError, ExtendedRow, Proposal};
 
 use super::format::{label, visible};
 use super::frame::{Frame, Section};
 use super::{html, see_other, session};
+use crate::notify::Event;
 use crate::owner::blocking;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -26,6 +28,8 @@ struct AskPage {
     /// What was asked for, as the client named it.
     asked: String,
     rows: Vec<RowLine>,
+    /// Whether the grant limits its own records, so that it could be thought to limit these alike.
+    has_limits: bool,
     digest: String,
 }
 
@@ -33,6 +37,8 @@ struct RowLine {
     source: String,
     stream: String,
     fields: String,
+    /// All that limits these records.
+    limits: Vec<String>,
 }
 
 #[derive(Template)]
@@ -78,6 +84,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             client,
             asked: asked(&proposal),
             rows,
+            has_limits: proposal.has_limits,
             digest: proposal.digest,
         },
     )
@@ -101,19 +108,17 @@ fn asked(proposal: &Proposal) -> String {
 }
 
 fn line(service: &Service, row: &ExtendedRow) -> RowLine {
-    let source = service.store.connection(&row.connection_id);
-    let fields: Vec<&str> = row
-        .fields
-        .iter()
-        .map(contract::id::FieldName::as_str)
-        .collect();
+    let given = &row.given;
+    let source = service.store.connection(&given.connection_id);
+    let fields: Vec<&str> = given.fields.iter().map(FieldName::as_str).collect();
     RowLine {
         source: source.map_or_else(
-            || row.connection_id.to_string(),
+            || given.connection_id.to_string(),
             |source| label(&source.display_name),
         ),
-        stream: visible(row.stream.as_str()),
+        stream: visible(given.stream.as_str()),
         fields: visible(&fields.join(", ")),
+        limits: row.limits(&Wording::whole(visible)),
     }
 }
 
@@ -132,6 +137,7 @@ pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
         let (store, now) = (&*service.store, service.now());
         if let Some(allowance) = Allowance::parse(&decision) {
             let extension = step_up::allow(store, &id, &digest, allowance, now).map_err(problem)?;
+            service.notices.tell(&Event::Approved);
             return Ok((extension.grant_id, words(allowance)));
         }
         let ask = step_up::proposal(store, &id, now).map_err(problem)?.ask;

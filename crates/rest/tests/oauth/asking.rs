@@ -143,6 +143,42 @@ async fn what_is_allowed_once_is_used_up_and_what_is_added_stays() {
     assert_eq!(world.read(&token, CALL).await.status, 403);
 }
 
+// GM-23: the page says all that limits what would be added, as it then holds.
+#[tokio::test]
+async fn the_page_says_all_that_limits_what_is_added() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let details = json!({
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": "https://sources.example/demo_mail"},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous",
+        "streams": [{"name": "messages", "instance_ids": ["work"], "fields": ["id", "subject"],
+                     "except": [{"field": "size_bytes", "eq": "2"}]}],
+    });
+    let selection = grants::Selection::from_details(&details.to_string()).unwrap();
+    let issued = grants::issue(&*world.store, &selection, "agent", None, &*world.clock).unwrap();
+    let token = issued.access_token.expose();
+    let call = "/v1/streams/messages/records?connection_id=home";
+    let refused = world.read(token, call).await;
+    assert_eq!(refused.status, 404);
+    let path = page_of(&refused.json()["error"]["needs_broader_grant"]);
+    let shown = browser.get(&path).await;
+    shown.shows("id, subject</bdi>");
+    shown.shows("never where size_bytes is");
+    shown.shows("What is said here is all that limits these records");
+    decide(&mut browser, &path, "ten_minutes").await;
+    let read = world.read(token, call).await.json();
+    let keys: Vec<&str> = read["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys.len(), 2, "{keys:?}");
+    assert!(!read.to_string().contains("overdraft"));
+}
+
 // GM-24: names that do not exist are refused alike, byte for byte but for the name, and the owner is told that there is nothing.
 #[tokio::test]
 async fn names_that_do_not_exist_are_refused_alike() {

@@ -86,18 +86,7 @@ pub(crate) fn list(_: &ListOptions, context: &Context) -> CommandResult {
             visible(proposal.ask.client_id.as_str())
         ))?;
         for row in &proposal.rows {
-            let fields: Vec<&str> = row
-                .fields
-                .iter()
-                .map(contract::id::FieldName::as_str)
-                .collect();
-            let line = format!(
-                "{} of {}: {}",
-                row.stream,
-                row.connection_id,
-                fields.join(", ")
-            );
-            output.data(&format!("  {}", visible(&line)))?;
+            output.data(&format!("  {}", visible(&row.words())))?;
         }
         if proposal.rows.is_empty() {
             let stream = visible(&proposal.ask.beyond.stream);
