@@ -6,6 +6,8 @@ use serde_with::skip_serializing_none;
 use crate::error::ReadError;
 use crate::id::StreamName;
 use crate::query::{Count, Filter, PageLimit, refused};
+use crate::segment;
+use crate::time::{Instant, TimeRange};
 use crate::wire::{ObjectTag, Other};
 
 pub const MAX_EXCERPTS: usize = 5;
@@ -25,6 +27,8 @@ pub struct SearchQuery {
     pub connection_id: Option<String>,
     /// Conditions that must all hold; they need exactly one stream.
     pub filters: Vec<Filter>,
+    /// Only records of this time, by the time field of their stream; see [`parse_period`].
+    pub period: TimeRange,
     pub limit: PageLimit,
     /// Where to go on; opaque.
     pub cursor: Option<String>,
@@ -42,6 +46,31 @@ pub fn parse_excerpts(text: &str) -> Result<usize, ReadError> {
         let message = format!("excerpts must be a whole number from 1 to {MAX_EXCERPTS}");
         refused("excerpts", message)
     })
+}
+
+/// A period as a request has it: `since` belongs to it, `until` does not.
+pub fn parse_period(since: Option<&str>, until: Option<&str>) -> Result<TimeRange, ReadError> {
+    let moment = |param: &str, text: Option<&str>| {
+        let moment = text
+            .map(|text| Instant::parse(text).ok_or(text))
+            .transpose();
+        moment.map_err(|text| {
+            let text = segment::quoted(text);
+            let message =
+                format!("{param} must be a date (2026-03-01) or an RFC 3339 date-time, not {text}");
+            refused(param, message)
+        })
+    };
+    let period = TimeRange {
+        since: moment("since", since)?,
+        until: moment("until", until)?,
+    };
+    match (period.since, period.until) {
+        (Some(since), Some(until)) if until <= since => {
+            Err(refused("until", "until must be later than since"))
+        }
+        _ => Ok(period),
+    }
 }
 
 /// Which words of a question a hit has.
@@ -157,6 +186,7 @@ impl SearchQuery {
             streams: Vec::new(),
             connection_id: None,
             filters: Vec::new(),
+            period: TimeRange::default(),
             limit: PageLimit::default(),
             cursor: None,
             count: Count::None,

@@ -43,7 +43,7 @@ const ATTEMPTS: usize = 5;
 pub struct ReaderSettings {
     pub sealing_key: SealingKey,
     /// The server's public address, for citations.
-    pub public_url: Option<String>,
+    pub public_url: String,
     pub clock: Arc<dyn Clock>,
     /// Who takes note of what clients were shown.
     pub disclosures: Option<Arc<dyn Disclosures>>,

@@ -42,11 +42,8 @@ pub(crate) fn record(session: &Session, query: &RecordQuery) -> Answer<Record> {
         .as_ref()
         .and_then(|data| u64::try_from(data.get().len()).ok());
     let stream = &row.stream().name;
-    record.citation_url = session
-        .settings
-        .public_url
-        .as_ref()
-        .map(|url| route::citation(url, &row.connection().id, stream, &key));
+    let (public_url, connection) = (&session.settings.public_url, &row.connection().id);
+    record.citation_url = Some(route::citation(public_url, connection, stream, &key));
     let mut meta = Meta::default();
     shown.damaged.warn_in(&mut meta);
     record.meta = Some(meta);

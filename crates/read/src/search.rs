@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::id::{ConnectionId, FieldName, StreamName};
+use contract::json::RecordBody;
 use contract::page::Page;
 use contract::query::Count;
 use contract::seal::{Binding, digest};
 use contract::search::{Matching, SearchHit, SearchMode, SearchOrder, SearchQuery};
+use contract::time::{Instant, TimeRange};
 use contract::words::WordsFound;
 use serde_json::json;
 use store::StreamRef;
@@ -18,7 +20,7 @@ use store::search::{self, Hit, Scope, SearchAnswer, SearchPosition, SearchReques
 use text::Expression;
 
 use crate::ambiguity::{connection_not_found, stream_not_there};
-use crate::conditions::{self, Conditions};
+use crate::conditions::{self, Conditions, refused};
 use crate::disclosure::Shown;
 use crate::enforce::Row;
 use crate::failure::Result;
@@ -38,6 +40,7 @@ struct Searched {
     row: Row,
     fields: Vec<FieldName>,
     conditions: Conditions,
+    period: TimeRange,
 }
 
 /// The rows that can answer, and the rows of connections that have none that can.
@@ -141,7 +144,7 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
         skipped: Vec::new(),
     };
     let mut refusal = None;
-    let mut understood = query.filters.is_empty();
+    let (mut understood, mut timed) = (query.filters.is_empty(), query.period.is_open());
     for row in rows {
         let conditions = match Conditions::new(&row, &query.filters) {
             Ok(conditions) => conditions,
@@ -158,6 +161,11 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
             Err(error) => return Err(error),
         };
         understood = true;
+        if !query.period.is_open() && row.dated_by().is_empty() {
+            plan.skipped.push(row);
+            continue;
+        }
+        timed = true;
         let fields = row.lexical_fields();
         let can_answer = match query.mode {
             SearchMode::Lexical => !fields.is_empty(),
@@ -169,6 +177,7 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
                 row,
                 fields,
                 conditions,
+                period: query.period,
             });
         } else {
             plan.skipped.push(row);
@@ -176,6 +185,12 @@ fn plan(query: &SearchQuery, rows: Vec<Row>) -> Result<Plan, ReadError> {
     }
     if let (false, Some(error)) = (understood, refusal) {
         return Err(error);
+    }
+    if !timed && !plan.skipped.is_empty() {
+        let message =
+            "nothing here shows when its records are from, so that no period can be searched";
+        let hint = "repeat the search without since and until";
+        return Err(refused("since", message).with_hint(hint));
     }
     let answering: BTreeSet<ConnectionId> = plan.connections();
     plan.skipped
@@ -214,7 +229,7 @@ impl Plan {
         found: &mut WordsFound,
     ) -> Result<()> {
         let scopes: Vec<_> = self.searched.iter().map(Searched::granted).collect();
-        let filtered = !query.filters.is_empty();
+        let filtered = !query.filters.is_empty() || !query.period.is_open();
         words::count_each(session, expression, &scopes, filtered, found)
     }
 
@@ -238,11 +253,22 @@ impl Searched {
         self.row.scope(self.fields.clone(), Vec::new())
     }
 
+    /// Whether a record is still what the caller asked for.
+    fn admits(&self, body: &RecordBody) -> bool {
+        let is_within = || {
+            let fields = self.row.dated_by().into_iter();
+            let mut times = fields.filter_map(|name| Instant::parse(&body.text(name.as_str())?));
+            times.next().is_some_and(|time| self.period.contains(time))
+        };
+        self.conditions.pass(body) && (self.period.is_open() || is_within())
+    }
+
     fn scope(&self) -> Scope {
         let mut scope = self
             .row
             .scope(self.fields.clone(), self.conditions.filters());
-        scope.times = self.row.time_fields();
+        scope.times = self.row.dated_by();
+        scope.period = self.period;
         scope.conversation = self.row.conversation();
         if scope.conversation.is_some() {
             let author = self.row.author_field().cloned();
@@ -273,6 +299,9 @@ fn fingerprint(query: &SearchQuery, mode: &str) -> String {
     ];
     if !mode.is_empty() {
         parts.push(json!(mode));
+    }
+    if !query.period.is_open() {
+        parts.push(json!(query.period));
     }
     json!(parts).to_string()
 }

@@ -26,8 +26,10 @@ pub struct Scope {
     pub rules: Rules,
     /// The caller's own conditions: all must hold.
     pub filters: Vec<Filter>,
-    /// Fields that say when a record happened; the first with a value decides. Only a search in the order of time uses them.
+    /// Fields that say when a record happened; the first with a value decides. A search by time or in a period uses them.
     pub times: Vec<FieldName>,
+    /// The caller's own period: only records of this time, by `times`.
+    pub period: TimeRange,
     /// The lexical field that names the author, whose words count double.
     pub author: Option<FieldName>,
     /// Where a record stands among others, if the stream holds conversations.
@@ -53,6 +55,7 @@ impl Scope {
             rules: Rules::default(),
             filters: Vec::new(),
             times: Vec::new(),
+            period: TimeRange::default(),
             author: None,
             conversation: None,
         }

@@ -113,7 +113,7 @@ pub(super) fn settings(
 ) -> Result<ReaderSettings, BenchError> {
     Ok(ReaderSettings {
         sealing_key: SealingKey::from_bytes(store.sealing_key()?),
-        public_url: Some("http://127.0.0.1".to_owned()),
+        public_url: "http://127.0.0.1:7420".to_owned(),
         clock: Arc::clone(clock),
         disclosures: None,
         max_bytes: None,

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use contract::time::Instant;
-use grants::sign_in::{SignIn, Throttle, Visitor, new_code};
+use grants::sign_in::{SignIn, Visitor, new_code};
 use store::Catalog as _;
 
 use super::client::{Client, Question};
@@ -68,11 +68,7 @@ impl Owner {
         let store = open(&directory.folder, clock)?;
         let now = clock.now();
         let code = new_code(&store, now).map_err(|error| refused(&error))?;
-        let door = SignIn {
-            store: &store,
-            throttle: &Throttle::default(),
-            now,
-        };
+        let door = SignIn { store: &store, now };
         let visitor = Visitor {
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             browser: "bench".to_owned(),

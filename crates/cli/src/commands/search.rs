@@ -42,6 +42,12 @@ pub(crate) struct Options {
     /// Only where this holds; needs exactly one stream
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<String>,
+    /// Only records from then on: RFC 3339 or a date
+    #[arg(long, value_name = "T")]
+    since: Option<String>,
+    /// Only records before then: RFC 3339 or a date
+    #[arg(long, value_name = "T")]
+    until: Option<String>,
     /// Which words a hit has: any, in any form, or all as written
     #[arg(long, value_name = "HOW")]
     r#match: Option<String>,
@@ -71,6 +77,8 @@ impl Options {
             .options("streams", &self.streams)
             .option("connection-id", self.connection_id.as_ref())
             .options("filter", &self.filter)
+            .option("since", self.since.as_ref())
+            .option("until", self.until.as_ref())
             .option("match", self.r#match.as_ref())
             .option("order", self.order.as_ref())
             .option("mode", self.mode.as_ref())

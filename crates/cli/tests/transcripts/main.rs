@@ -76,8 +76,8 @@ fn every_transcript_is_played() {
     assert_eq!(files, played);
 }
 
-/// Commands that are seen to do something elsewhere, where there is somebody to approve or something to take.
-const DONE_ELSEWHERE: &[&str] = &["connect", "blob"];
+/// Commands that are seen to do something elsewhere, where there is somebody to approve, something to take or a database.
+const DONE_ELSEWHERE: &[&str] = &["connect", "blob", "move", "nodes"];
 
 /// The commands of a help text: the lines of its groups.
 fn commands() -> Vec<String> {

@@ -90,7 +90,7 @@ impl World {
     pub(crate) fn owner(&self) -> Owner {
         let settings = ReaderSettings {
             sealing_key: SealingKey::from_bytes([7; 32]),
-            public_url: None,
+            public_url: "http://127.0.0.1:7420".to_owned(),
             clock: Arc::new(NOON),
             disclosures: None,
             max_bytes: None,

@@ -12,7 +12,8 @@ mod tests;
 use contract::error::{ErrorCode, ReadError};
 use contract::page::Page;
 use contract::query::Count;
-use contract::search::{Matching, SearchMode, SearchOrder};
+use contract::search::{Matching, SearchMode, SearchOrder, parse_period};
+use contract::time::{Instant, TimeRange};
 use contract::upstream::{Get, PageBytes};
 use serde::Serialize;
 use serde_with::skip_serializing_none;
@@ -35,6 +36,8 @@ arguments! {
         streams: Option<Names> = "Only these streams.";
         connection_id: Option<String> = "Only this connection.";
         filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.";
+        since: Option<String> = "A date: from then on.";
+        until: Option<String> = "A date: before it.";
         limit: Option<Limit> = "Over all connections; default 10.";
         order: Option<Chosen<SearchOrder>> = "By time instead of by match.";
         cursor: Option<String> = "A next_cursor.";
@@ -83,6 +86,8 @@ struct Found {
     beyond: usize,
     /// Hits the server sent from connections other than the one asked for.
     elsewhere: usize,
+    /// Hits of another time, from a server that does not heed the period.
+    other_times: usize,
     shortened: Option<Shortened>,
     over_budget: Option<OverBudget>,
 }
@@ -116,22 +121,29 @@ struct SearchResult<'a> {
 async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     let mode = args.mode.map_or(SearchMode::default(), |mode| mode.0);
     let size = PageSize::new(args.limit.map(|limit| limit.0));
+    let period = parse_period(args.since.as_deref(), args.until.as_deref())?;
+    // Our own server heeds the period, by times that a hit may not show.
+    let period = if call.pages_by_bytes() {
+        TimeRange::default()
+    } else {
+        period
+    };
     let first = call.get(question(&args, mode, size)).await;
     let mut answered = first.map_err(|fault| without_mode(fault, mode))?;
     let provider = call.provider_url();
     let provider = provider.as_deref();
-    let mut found = read(&args, &mut answered);
+    let mut found = read(&args, period, &mut answered);
     let mut whole = answered.structured_size(&beside(&found, provider)) + NOTE;
     let mut is_shortened = call.pages_by_bytes() && found.goes_on();
     // What is left out here is not shown, so that fewer of it would not help.
     if whole > size.bytes
-        && found.elsewhere == 0
+        && found.elsewhere + found.other_times == 0
         && let Some(rows) = size.rows_that_fit(whole, &hit_sizes(&answered, &found, provider))
     {
         let fewer = PageSize { rows, ..size };
         // A server that fails now has answered before: that answer stands.
         if let Ok(mut shorter) = call.get(question(&args, mode, fewer)).await {
-            found = read(&args, &mut shorter);
+            found = read(&args, period, &mut shorter);
             answered = shorter;
             is_shortened = true;
             whole = answered.structured_size(&beside(&found, provider)) + NOTE;
@@ -191,8 +203,8 @@ fn without_mode(fault: Fault, mode: SearchMode) -> Fault {
         .with_answer(fault.http_status(), fault.request_id().map(str::to_owned))
 }
 
-/// The hits that were asked for, whatever the server sent.
-fn read(args: &SearchArgs, answered: &mut Answered) -> Found {
+/// The hits that were asked for, whatever the server sent: also of the time that it may not heed.
+fn read(args: &SearchArgs, unheeded: TimeRange, answered: &mut Answered) -> Found {
     let Hits {
         mut page,
         source_mix,
@@ -204,6 +216,11 @@ fn read(args: &SearchArgs, answered: &mut Answered) -> Found {
             .retain(|hit| hit.connection.as_ref().is_none_or(|found| found == asked));
     }
     let elsewhere = sent - page.data.len();
+    page.data.retain(|hit| {
+        let at = hit.authored_at.as_deref().and_then(Instant::parse);
+        at.is_none_or(|at| unheeded.contains(at))
+    });
+    let other_times = sent - elsewhere - page.data.len();
     let limit = args.limit.and_then(|limit| usize::try_from(limit.0).ok());
     let most = limit.unwrap_or(DEFAULT_PAGE);
     let beyond = page.data.len().saturating_sub(most);
@@ -217,6 +234,7 @@ fn read(args: &SearchArgs, answered: &mut Answered) -> Found {
         source_mix,
         beyond,
         elsewhere,
+        other_times,
         over_budget: None,
     }
 }

@@ -6,6 +6,7 @@ use contract::grant::Redaction;
 use contract::id::FieldName;
 use contract::page::FieldRoles;
 use contract::record::time_fields;
+use contract::scalar::FieldKind;
 use contract::step_up::Beyond;
 use store::search::Conversation;
 
@@ -107,6 +108,17 @@ impl Row {
         let seen = time_fields(declared).filter(|name| self.sees_field(name));
         let fields = seen.filter_map(|name| stream.field(name));
         fields.map(|field| field.name.clone()).collect()
+    }
+
+    /// Those of them that are declared as dates or date-times, by which records are ordered and found in a period.
+    pub(crate) fn dated_by(&self) -> Vec<FieldName> {
+        let is_dated = |name: &FieldName| {
+            let field = self.stream().field(name.as_str());
+            field.is_some_and(|field| matches!(field.kind, FieldKind::Date | FieldKind::DateTime))
+        };
+        let mut fields = self.time_fields();
+        fields.retain(is_dated);
+        fields
     }
 
     /// The field that names who wrote a record, as far as it may be seen.

@@ -58,7 +58,7 @@ fn neighbour(
 ) -> Result<Option<Neighbour>> {
     let (row, key) = (&searched.row, &record.key);
     let body = admitted(row, key, record.body)?;
-    let Some(body) = body.filter(|body| searched.conditions.pass(body)) else {
+    let Some(body) = body.filter(|body| searched.admits(body)) else {
         return Ok(None);
     };
     let (connection, stream) = (row.connection().id.as_str(), row.stream().name.as_str());

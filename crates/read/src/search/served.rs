@@ -30,14 +30,14 @@ pub(super) fn served(
     let body = std::mem::take(&mut hit.record.body);
     let (row, key) = (&searched.row, &hit.record.key);
     let body = admitted(row, key, body)?;
-    let Some(body) = body.filter(|body| searched.conditions.pass(body)) else {
+    let Some(body) = body.filter(|body| searched.admits(body)) else {
         return Ok(None);
     };
     let (connection, stream) = (row.connection(), &row.stream().name);
     let title = evidence::title(row, &body);
     let authored = evidence::authored_at(row, &body);
     let author = evidence::author(row, &body);
-    let public_url = session.settings.public_url.as_ref();
+    let public_url = &session.settings.public_url;
     let mut served = SearchHit {
         object: ObjectTag::SEARCH_RESULT,
         stream: Some(stream.to_string()),
@@ -46,7 +46,7 @@ pub(super) fn served(
         connector_key: Some(connection.connector.to_string()),
         connection_id: Some(connection.id.to_string()),
         display_name: label(connection),
-        citation_url: public_url.map(|url| route::citation(url, &connection.id, stream, key)),
+        citation_url: Some(route::citation(public_url, &connection.id, stream, key)),
         emitted_at: Some(visible_history::emitted_at(session, row, &hit.record)?),
         authored_at: authored.as_ref().map(|(_, text)| text.clone()),
         author: author.as_ref().map(|(_, text)| text.clone()),

@@ -10,9 +10,9 @@ use crate::reader::Session;
 /// Instead of an address for each hit, the one below which all of them are. The next page is the cursor.
 pub(super) fn links(session: &Session) -> Option<Links> {
     session.settings.max_bytes?;
-    let public_url = session.settings.public_url.as_ref();
+    let public_url = session.settings.public_url.trim_end_matches('/');
     Some(Links {
-        records: public_url.map(|url| format!("{}/records", url.trim_end_matches('/'))),
+        records: Some(format!("{public_url}/records")),
         ..Links::default()
     })
 }

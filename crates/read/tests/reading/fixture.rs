@@ -113,9 +113,9 @@ impl World {
         self.store.add_model(folder.path()).unwrap();
     }
 
-    /// Makes all vectors.
+    /// Makes all vectors, on a thread of its own: its priority is lowered, and that of a test must not be.
     pub(crate) fn embed(&self) {
-        while self.store.embed_some().unwrap() {}
+        std::thread::scope(|scope| drop(scope.spawn(|| while self.store.embed_some().unwrap() {})));
     }
 
     pub(crate) fn connect(&self, declaration: &str, id: &str, name: &str) {
@@ -209,7 +209,7 @@ impl World {
     pub(crate) fn reader(&self, authority: Authority) -> Reader {
         let settings = ReaderSettings {
             sealing_key: SealingKey::from_bytes([3; 32]),
-            public_url: Some("https://me.example".to_owned()),
+            public_url: "https://me.example".to_owned(),
             clock: Arc::new(NOON),
             disclosures: Some(self.notes.clone()),
             max_bytes: None,

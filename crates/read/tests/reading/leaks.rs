@@ -60,9 +60,7 @@ proptest! {
         }
 
         let forbidden = scene.forbidden_markers();
-        let mut questions: Vec<Question> = (0..80).map(|_| Question::random(&mut dice, &scene)).collect();
-        questions.extend(Question::feeds(&scene));
-        for question in questions {
+        for question in questions(&mut dice, &scene) {
             let answer = question.answer(&readers.0, &marks.0);
             for marker in forbidden.iter().filter(|marker| !question.mentions(marker)) {
                 prop_assert!(!answer.contains(marker.as_str()), "{marker} in {question:?}:\n{answer}");
@@ -104,9 +102,7 @@ proptest! {
         other.write_rest(&worlds.1);
         worlds.0.embed();
         worlds.1.embed();
-        let mut questions: Vec<Question> = (0..80).map(|_| Question::random(&mut dice, &scene)).collect();
-        questions.extend(Question::feeds(&scene));
-        for question in questions {
+        for question in questions(&mut dice, &scene) {
             let answers = (question.answer(&readers.0, &marks.0), question.answer(&readers.1, &marks.1));
             prop_assert!(answers.0 == answers.1, "{question:?}\n  one:   {}\n  other: {}", answers.0, answers.1);
         }
@@ -114,13 +110,25 @@ proptest! {
     }
 }
 
-/// How many cases are tried: more where `LEAK_CASES` asks for them.
+/// How many pairs of worlds are made: others where `LEAK_CASES` says so.
+pub(crate) fn cases(usual: u32) -> u32 {
+    asked("LEAK_CASES", usual)
+}
+
+/// Random questions for each pair of worlds: others where `LEAK_REQUESTS` says so. Making the worlds costs more than asking
+/// them, so a long run asks more of each.
+fn questions(dice: &mut Dice, scene: &Scene) -> Vec<Question> {
+    let many = asked("LEAK_REQUESTS", 80);
+    let random = (0..many).map(|_| Question::random(dice, scene));
+    random.chain(Question::feeds(scene)).collect()
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "a long run by hand asks for more cases"
+    reason = "a long run by hand asks for more"
 )]
-pub(crate) fn cases(usual: u32) -> u32 {
-    let asked = std::env::var("LEAK_CASES").ok();
+fn asked(variable: &str, usual: u32) -> u32 {
+    let asked = std::env::var(variable).ok();
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }
 

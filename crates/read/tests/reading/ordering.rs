@@ -1,7 +1,8 @@
 //! A search by time: which time counts, and that nothing else shows in the order.
 
+use contract::error::ErrorCode;
 use contract::query::PageLimit;
-use contract::search::{SearchOrder, SearchQuery};
+use contract::search::{SearchOrder, SearchQuery, parse_period};
 use serde_json::{Value, json};
 
 use crate::fixture::*;
@@ -169,4 +170,51 @@ fn walks_under_hidden_writes_lose_and_repeat_nothing() {
         }
         assert_eq!(seen, whole, "walk {walk}");
     }
+}
+
+fn of_period(since: Option<&str>, until: Option<&str>) -> SearchQuery {
+    let mut query = words("tea");
+    query.order = SearchOrder::Oldest;
+    query.period = parse_period(since, until).unwrap();
+    query
+}
+
+#[test]
+fn a_period_holds_in_every_stream_by_the_time_that_orders_hits() {
+    let world = world();
+    let owner = world.owner();
+    let found = |since, until| keys(&owner.search(of_period(since, until)).unwrap());
+    assert_eq!(found(Some("2026-02-02"), None), ["d", "b", "c", "z"]);
+    assert_eq!(found(None, Some("2026-02-03")), ["a", "d"]);
+    // What begins it belongs to it, and what ends it does not; no time is in no period.
+    assert_eq!(found(Some("2026-02-02"), Some("2026-02-03")), ["d"]);
+    assert_eq!(found(Some("1900-01-01"), None).len(), 5);
+    // Pages go on in the period.
+    let mut query = of_period(Some("2026-02-02"), None);
+    query.limit = PageLimit::new(3);
+    let first = owner.search(query.clone()).unwrap();
+    query.cursor = first["next_cursor"].as_str().map(str::to_owned);
+    assert_eq!(keys(&owner.search(query.clone()).unwrap()), ["z"]);
+    query.period = parse_period(Some("2026-02-03"), None).unwrap();
+    assert_eq!(code(owner.search(query)), ErrorCode::InvalidCursor);
+    for (since, until, param) in [
+        (Some("yesterday"), None, "since"),
+        (None, Some("x"), "until"),
+        (Some("2026-02-02"), Some("2026-02-02"), "until"),
+    ] {
+        let error = parse_period(since, until).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some(param));
+    }
+}
+
+#[test]
+fn a_period_is_not_searched_by_a_time_that_is_not_granted() {
+    let world = world();
+    let client = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"]}]));
+    assert_eq!(keys(&client.search(words("tea")).unwrap()).len(), 5);
+    let (code, param) = refusal(client.search(of_period(Some("2026-02-02"), None)));
+    assert_eq!(
+        (code, param.as_deref()),
+        (ErrorCode::InvalidRequest, Some("since"))
+    );
 }

@@ -27,8 +27,8 @@ use store::search::{
     AggregateAnswer, AggregateRequest, Extent, IndexStatus, Scope, SearchAnswer, SearchRequest,
 };
 use store::{
-    Backup, Catalog, Grants, Inspect, Keeping, Meaning, Records, Registry, Result, Search, Store,
-    StreamRef,
+    Backup, Catalog, Grants, Inspect, Keeping, Meaning, Nodes, Records, Registry, Result, Search,
+    Store, StreamRef,
 };
 
 pub(crate) struct Shut(pub(crate) Arc<dyn Store>);
@@ -156,6 +156,8 @@ impl Keeping for Shut {
         drop_old(KeepRules) -> Result<Dropped>;
     }
 }
+
+impl Nodes for Shut {}
 
 impl Meaning for Shut {
     fn model(&self) -> Option<ModelInfo> {

@@ -4,12 +4,12 @@ mod facets;
 
 use askama::Template;
 use axum::http::StatusCode;
-use contract::declaration::FilterOperator;
 use contract::id::{FieldName, StreamName};
 use contract::page::Page;
 use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
 use contract::search::{SearchHit, SearchOrder, SearchQuery};
+use contract::time::{Instant, TimeRange};
 use contract::words::WordsFound;
 
 use self::facets::Facet;
@@ -105,26 +105,25 @@ impl Question {
         })
     }
 
-    /// The question for the reader. A year needs one stream of one connection, whose time field it narrows.
-    fn query(&self, shape: Option<&StreamShape>) -> Result<SearchQuery, Problem> {
-        let mut query = SearchQuery::new(self.q.clone())?;
-        query.connection_id.clone_from(&self.connection);
-        query.streams = self.stream.iter().cloned().collect();
+    /// The question for the reader.
+    fn query(&self) -> Result<SearchQuery, Problem> {
+        let mut query = self.narrowed(None)?;
+        query.period = self.year.map(year).unwrap_or_default();
         query.order = self.order;
         query.count = Count::Exact;
         query.limit = PageLimit::new(HITS);
         query.cursor.clone_from(&self.cursor);
-        Ok(query.filtered(self.filters(shape, None))?)
+        Ok(query)
     }
 
-    /// The conditions on fields, but for those on one of them.
-    fn filters(&self, shape: Option<&StreamShape>, but: Option<&FieldName>) -> Vec<Filter> {
-        let time = shape.and_then(StreamShape::time).map(|time| &time.name);
-        let year = self.year.zip(time).filter(|(_, time)| Some(*time) != but);
-        let year = year.map(|(year, time)| year_filter(time.clone(), year));
+    /// The words in what was chosen, but for the year, and the value of one field.
+    fn narrowed(&self, but: Option<&FieldName>) -> Result<SearchQuery, Problem> {
+        let mut query = SearchQuery::new(self.q.clone())?;
+        query.connection_id.clone_from(&self.connection);
+        query.streams = self.stream.iter().cloned().collect();
         let values = self.values.iter().filter(|(name, _)| Some(name) != but);
         let values = values.map(|(name, value)| Filter::exact(name.clone(), value.clone()));
-        year.into_iter().chain(values).collect()
+        Ok(query.filtered(values.collect())?)
     }
 }
 
@@ -142,15 +141,12 @@ fn values(params: &Params) -> Result<Vec<(FieldName, String)>, Problem> {
     Ok(values)
 }
 
-fn year_filter(field: FieldName, year: u16) -> Filter {
-    let bounds = vec![
-        (FilterOperator::Gte, format!("{year:04}-01-01")),
-        (
-            FilterOperator::Lt,
-            format!("{:04}-01-01", year.saturating_add(1)),
-        ),
-    ];
-    Filter::range(field, bounds)
+fn year(year: u16) -> TimeRange {
+    let first_day = |year: u16| Instant::parse(&format!("{year:04}-01-01"));
+    TimeRange {
+        since: first_day(year),
+        until: first_day(year.saturating_add(1)),
+    }
 }
 
 /// `GET /search`
@@ -196,10 +192,7 @@ async fn answer(
         }
         _ => None,
     };
-    let found = viewer
-        .reader
-        .search(question.query(shape.as_ref())?)
-        .await?;
+    let found = viewer.reader.search(question.query()?).await?;
     let meta = found.meta.as_ref();
     let count = meta.and_then(|meta| meta.count.as_option()?.value());
     page.total = count.map(format_number).unwrap_or_default();

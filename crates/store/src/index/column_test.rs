@@ -21,6 +21,8 @@ pub(super) enum ColumnTest {
     Prefix(String, String),
     /// A text must have all these words.
     Words(String, String),
+    /// The first of these columns that has a value must hold one within the range.
+    FirstInteger(Vec<String>, RangeInclusive<i64>),
     /// One of these must pass; they look at one column.
     Any(Vec<ColumnTest>),
     /// Passes where the other does not, so also where there is no value.
@@ -67,6 +69,13 @@ impl ColumnTest {
             Self::Words(name, words) => matches!(
                 value_of(name), Some(ColumnValue::Text(text)) if text::has_words(&text, words)
             ),
+            Self::FirstInteger(names, values) => {
+                let mut found = names.iter().filter_map(|name| match value_of(name) {
+                    Some(ColumnValue::Integer(value)) => Some(value),
+                    _ => None,
+                });
+                found.next().is_some_and(|value| values.contains(&value))
+            }
             Self::Any(tests) => tests.iter().any(|test| test.admits(value_of)),
             Self::Not(test) => !test.admits(value_of),
             Self::Never => false,
@@ -88,6 +97,7 @@ enum SegmentTest {
     Integers(Column<i64>, Vec<i64>),
     Ordinals(Column<u64>, Vec<u64>),
     Documents(Arc<DocumentSet>),
+    FirstInteger(Vec<Column<i64>>, RangeInclusive<i64>),
     Any(Vec<SegmentTest>),
     Not(Box<SegmentTest>),
     Never,
@@ -184,6 +194,13 @@ impl SegmentTest {
             ColumnTest::Integer(name, values) => columns
                 .column_opt(name)?
                 .map(|column| Self::Integer(column, values.clone())),
+            ColumnTest::FirstInteger(names, values) => {
+                let mut found = Vec::new();
+                for name in names {
+                    found.extend(columns.column_opt(name)?);
+                }
+                Some(Self::FirstInteger(found, values.clone()))
+            }
             ColumnTest::Number(name, values) => columns
                 .column_opt(name)?
                 .map(|column| Self::Number(column, values.clone())),
@@ -258,6 +275,10 @@ impl SegmentTest {
                 .values_for_doc(document)
                 .any(|value| values.binary_search(&value).is_ok()),
             Self::Documents(documents) => documents.contains(document),
+            Self::FirstInteger(columns, values) => columns
+                .iter()
+                .find_map(|column| column.first(document))
+                .is_some_and(|value| values.contains(&value)),
             Self::Any(tests) => tests.iter().any(|test| test.pass(document)),
             Self::Not(test) => !test.pass(document),
             Self::Never => false,
@@ -271,7 +292,9 @@ impl SegmentTest {
             Self::Number(_, values) => values.start() >= values.end(),
             Self::Ordinal(_, values) => values.start() == values.end(),
             Self::Never | Self::Documents(_) => true,
-            Self::Integers(..) | Self::Ordinals(..) | Self::Any(_) => return 2,
+            Self::Integers(..) | Self::Ordinals(..) | Self::FirstInteger(..) | Self::Any(_) => {
+                return 2;
+            }
             Self::Not(_) => return 3,
         };
         u8::from(!is_equality)

@@ -79,7 +79,7 @@ impl RecordIndex {
         clock: Arc<dyn Clock>,
         folders: Folders,
     ) -> Result<Self> {
-        let newest = truth.head()?;
+        let (newest, _) = truth.head()?;
         Ok(Self {
             index: SearchIndex::new(folders.index, folders.store_id, newest),
             meaning: MeaningState::new(folders.model, folders.vectors, folders.store_id),
@@ -120,6 +120,11 @@ impl RecordIndex {
         self.index.bytes_on_disk().max(self.meaning.bytes_on_disk())
     }
 
+    /// Up to which version the index is on disk, if it was opened.
+    pub(crate) fn committed(&self) -> u64 {
+        self.index.opened().map_or(0, |open| open.committed())
+    }
+
     /// Brings the index up to date, and answers up to which version it is on disk.
     pub(crate) fn committed_whole(&self) -> Result<u64> {
         self.with_index(|| Ok(self.whole_index(&mut |_| {})?.committed()))
@@ -147,7 +152,7 @@ impl RecordIndex {
 
     /// The version of the last acknowledged change.
     fn newest(&self) -> Result<u64> {
-        self.truth.head()
+        Ok(self.truth.head()?.0)
     }
 
     /// Hands a batch to the index right after it was acknowledged. A failure here is caught up later: the records are safe.
@@ -166,7 +171,7 @@ impl RecordIndex {
     ///
     /// Where a background thread works off what takes long, a read does not wait for that.
     pub(crate) fn current_index(&self) -> Result<Arc<OpenIndex>> {
-        let (newest, mark) = self.truth.marked_head()?;
+        let (newest, mark) = self.truth.head()?;
         let open = self.open_index()?;
         if self.is_tended() && open.is_far_behind(newest) {
             return Err(still_building(&open, newest));
@@ -177,7 +182,7 @@ impl RecordIndex {
 
     /// The index, holding everything acknowledged so far, however long that takes.
     pub(crate) fn whole_index(&self, progress: &mut dyn FnMut(u64)) -> Result<Arc<OpenIndex>> {
-        let newest = self.truth.marked_head()?;
+        let newest = self.truth.head()?;
         let open = self.open_index()?;
         self.bring_up_to_date(&open, newest, progress)?;
         Ok(open)
@@ -207,11 +212,12 @@ impl RecordIndex {
         progress: &mut dyn FnMut(u64),
     ) -> Result<()> {
         let (committed, known) = open.bookmark();
-        if committed == newest && mark.is_some() && known != mark {
+        let is_current = committed == newest;
+        if is_current && mark.is_some() && known != mark {
             return Err(engine::rewritten());
         }
-        // A write of this process may be newer than what was asked for.
-        if committed >= newest {
+        // A write of this process may be newer than what was asked for. Where history can be rewritten, that has to be seen.
+        if is_current || (committed > newest && known.is_none()) {
             return Ok(());
         }
         self.truth.on_snapshot(&mut |snapshot| {

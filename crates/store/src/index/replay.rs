@@ -19,6 +19,10 @@ impl ChangeSource for Replay<'_> {
         self.snapshot.mark(version)
     }
 
+    fn purged_to(&self) -> Result<u64> {
+        self.snapshot.purged_to()
+    }
+
     fn replay(
         &self,
         versions: Versions,

@@ -95,6 +95,11 @@ impl RecordIndex {
         if let Some((field, range)) = &scope.time {
             tests.push(time_test(entry, field, *range)?);
         }
+        let times = time_columns(&entry.layout, &scope.times);
+        if !scope.period.is_open() {
+            let within = integers_of(scope.period);
+            tests.push(ColumnTest::FirstInteger(times.clone(), within));
+        }
         for filter in &scope.filters {
             tests.push(filter_test(entry, filter, fields)?);
         }
@@ -118,7 +123,7 @@ impl RecordIndex {
                 (rules, digest)
             }),
             rows,
-            times: time_columns(&entry.layout, &scope.times),
+            times,
             threads: thread_columns(&entry.layout, scope),
         })
     }
@@ -303,16 +308,20 @@ fn time_test(entry: &StreamEntry, field: &FieldName, range: TimeRange) -> Result
         SlotKind::Integer,
         "holds no time to restrict by",
     )?;
+    Ok(ColumnTest::integers(name, integers_of(range)))
+}
+
+/// The values of a time column that lie within a range; `until` does not.
+fn integers_of(range: TimeRange) -> RangeInclusive<i64> {
     let low = range.since.map_or(i64::MIN, |Instant(since)| since);
-    // `until` is exclusive.
-    let high = range
-        .until
-        .map_or(i64::MAX, |Instant(until)| until.saturating_sub(1));
-    Ok(if range.until == Some(Instant(i64::MIN)) {
-        ColumnTest::Never
-    } else {
-        ColumnTest::integers(name, low..=high)
-    })
+    match range.until {
+        None => low..=i64::MAX,
+        Some(Instant(until)) => match until.checked_sub(1) {
+            Some(high) => low..=high,
+            // Nothing is before the first moment.
+            None => RangeInclusive::new(i64::MAX, i64::MIN),
+        },
+    }
 }
 
 fn filter_test(entry: &StreamEntry, filter: &Filter, fields: &Fields) -> Result<ColumnTest> {

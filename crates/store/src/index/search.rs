@@ -289,7 +289,8 @@ impl RecordIndex {
     fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
         for scope in &request.scopes {
             let ordered = request.order != SearchOrder::Relevance && !scope.times.is_empty();
-            let tested = scope.time.is_some() || !scope.rules.is_empty();
+            let restricted = scope.time.is_some() || !scope.rules.is_empty();
+            let tested = restricted || !scope.period.is_open();
             if ordered || tested || !scope.filters.is_empty() {
                 match self.index_with_columns(sources.stream(&scope.stream)?.id) {
                     Ok(_) | Err(StoreError::IndexBuilding { .. }) => {}

@@ -117,6 +117,40 @@ impl Sources {
     }
 }
 
+/// The streams that a batch for one connection writes to, each looked up once.
+pub(crate) struct BatchStreams<'a> {
+    sources: Arc<Sources>,
+    connection: &'a ConnectionId,
+    entries: HashMap<StreamName, Arc<StreamEntry>>,
+}
+
+impl<'a> BatchStreams<'a> {
+    pub(crate) fn new(sources: Arc<Sources>, connection: &'a ConnectionId) -> Result<Self> {
+        sources.connection(connection)?;
+        Ok(Self {
+            sources,
+            connection,
+            entries: HashMap::new(),
+        })
+    }
+
+    pub(crate) fn connection(&self) -> &ConnectionId {
+        self.connection
+    }
+
+    pub(crate) fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {
+        if let Some(entry) = self.entries.get(stream) {
+            return Ok(Arc::clone(entry));
+        }
+        let entry = self.sources.stream(&StreamRef {
+            connection: self.connection.clone(),
+            stream: stream.clone(),
+        })?;
+        self.entries.insert(stream.clone(), Arc::clone(entry));
+        Ok(Arc::clone(entry))
+    }
+}
+
 /// How the catalog writes down how a declaration is read.
 pub(crate) fn reading_number(reading: Reading) -> i64 {
     match reading {

@@ -32,6 +32,11 @@ pub(crate) trait TruthSnapshot {
     fn head(&self) -> Result<u64>;
     /// The mark of the transaction that a version is of.
     fn mark(&self, version: u64) -> Result<Mark>;
+    /// Up to which version records may have been deleted without a trace. A store that lets nothing go before its only index has
+    /// seen it has no such version.
+    fn purged_to(&self) -> Result<u64> {
+        Ok(0)
+    }
     /// Streams that were erased with these versions.
     fn erased(&self, versions: Versions) -> Result<Vec<i64>>;
     /// Hands over the rows whose present state has one of these versions. Of each stream, in the order of versions. A damaged
@@ -81,11 +86,9 @@ pub(crate) trait Truth: Send + Sync {
     /// The sources as they were known last; a stable view for one operation.
     fn sources(&self) -> Arc<Sources>;
 
-    /// The version of the last acknowledged change, by whomever. Sources that changed until then are known afterwards.
-    fn head(&self) -> Result<u64>;
-
-    /// The same, with its mark.
-    fn marked_head(&self) -> Result<(u64, Mark)>;
+    /// The version of the last acknowledged change, by whomever, with its mark. Sources that changed until then are known
+    /// afterwards.
+    fn head(&self) -> Result<(u64, Mark)>;
 
     /// Runs something on one state of the records.
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()>;

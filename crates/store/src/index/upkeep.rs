@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::engine::{Indexable, OpenIndex};
+use super::engine::{self, Indexable, OpenIndex};
 use super::truth::RowRange;
 use super::{RecordIndex, parse_stored};
 use crate::catalog::StreamRef;
@@ -29,6 +29,12 @@ impl RecordIndex {
         for _ in 1..ATTEMPTS {
             let before = self.index.opened();
             match catch_unwind(AssertUnwindSafe(&read)) {
+                Ok(Err(error)) if engine::is_rewritten(&error) => {
+                    // Vectors followed the same history.
+                    self.forget_vectors()?;
+                    let failed = before.or_else(|| self.index.opened());
+                    self.index.discard(failed.as_ref());
+                }
                 Ok(Err(StoreError::IndexDamaged { path, .. })) => {
                     // The folder is named where it cannot be read at all, a file where its checksum is wrong.
                     if path.extension().is_some() {

@@ -20,6 +20,12 @@ const BATCHES: usize = 3;
 /// strong in both fields, in the subject, in the body, in neither, hardly ever in the subject, and in one segment.
 const WORDS: [&str; 6] = ["both", "subject", "body", "plain", "seldom", "early"];
 
+/// Words with other forms, in some of the records. Few hold both, and where none does, forms are what is left.
+const FORMS: [[&str; 3]; 2] = [
+    ["harbour", "harbours", "harboured"],
+    ["lantern", "lanterns", "lanternlight"],
+];
+
 struct Texts {
     subject: String,
     body: String,
@@ -41,6 +47,12 @@ fn texts(at: usize) -> Texts {
     put("seldom", usize::from(at.is_multiple_of(40)), dice.skewed(3));
     let early = at < BATCH || at.is_multiple_of(50);
     put("early", usize::from(early), usize::from(early));
+    for forms in FORMS {
+        for (word, part) in forms.into_iter().zip([50, 25, 12]) {
+            let times = usize::from(dice.roll(part) == 0) * (1 + dice.roll(3));
+            put(word, times / 3, times);
+        }
+    }
     Texts {
         subject: subject.join(" "),
         body: body.join(" "),
@@ -239,8 +251,12 @@ fn a_question_of_common_words_ranks_the_same_however_much_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = filled(folder.path());
     let mut dice = Dice(7);
-    for _ in 0..60 {
-        let words: Vec<&str> = (0..2 + dice.roll(4)).map(|_| WORDS[dice.roll(6)]).collect();
+    for round in 0..120 {
+        let mut words: Vec<&str> = (0..2 + dice.roll(4)).map(|_| WORDS[dice.roll(6)]).collect();
+        if round % 2 == 0 {
+            words.truncate(dice.roll(3));
+            words.extend(FORMS.map(|forms| forms[dice.roll(3)]));
+        }
         let excluded = if dice.roll(4) == 0 { " -seldom" } else { "" };
         let required = if dice.roll(4) == 0 { "+" } else { "" };
         let question = format!("{required}{}{excluded}", words.join(" "));

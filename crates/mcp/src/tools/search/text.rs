@@ -156,6 +156,12 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
             page.found.elsewhere
         ));
     }
+    if page.found.other_times > 0 {
+        notes.push(format!(
+            "other_times={} hit(s) sent but not of the period asked for, which this server does not heed",
+            page.found.other_times
+        ));
+    }
     notes.extend(source_mix(page, note));
     let words = paging::words(&page.found.page);
     let width = if page.hits.is_empty() {

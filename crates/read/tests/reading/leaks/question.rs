@@ -11,7 +11,7 @@ use contract::query::{
     RecordQuery, RecordsQuery, Sort, StreamQuery, WindowQuery,
 };
 use contract::schema::{SchemaDetail, SchemaQuery};
-use contract::search::{Matching, SearchMode, SearchOrder, SearchQuery};
+use contract::search::{Matching, SearchMode, SearchOrder, SearchQuery, parse_period};
 use contract::window::WindowSelector;
 use serde_json::Value;
 
@@ -410,6 +410,11 @@ fn search(
     if dice.once_in(2) {
         query.filters = filters(dice, stream.as_str());
         query.streams = vec![stream];
+    }
+    if dice.once_in(4) {
+        let end = |dice: &mut Dice| dice.pick(&[None, Some("2026-02-01"), Some("2026-04-01")]);
+        let (since, until) = (end(dice), end(dice));
+        query.period = parse_period(since, until).unwrap_or_default();
     }
     query
 }

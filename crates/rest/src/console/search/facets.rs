@@ -1,13 +1,14 @@
-//! What a search can be narrowed by: connections and streams, each with how many of the hits it has, then the years of the
-//! chosen stream and the values its declaration groups by, each with how many a search there finds. All are counted over the
-//! read contract.
+//! What a search can be narrowed by: connections and streams, each with how many of the hits it has, then the years, and the
+//! values that the declaration of a chosen stream groups by, each with how many a search there finds. All are counted over
+//! the read contract.
 
-use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::aggregate::{AggregateQuery, GroupBy, Grouping, Metric};
 use contract::id::StreamName;
 use contract::page::StreamCount;
 use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
-use contract::search::SearchQuery;
+use contract::search::{SearchOrder, SearchQuery};
+use contract::time::Instant;
 use read::GrantReader;
 use tokio::task::JoinSet;
 
@@ -56,13 +57,13 @@ pub(super) async fn read(
     let mut facets = vec![
         connections(viewer, question, sources, found),
         streams(viewer, question, sources, found),
-        years(viewer, question, shape).await?,
+        years(viewer, question).await?,
     ];
     let fields = shape.into_iter().flat_map(|shape| &shape.fields);
     let telling = fields.filter(|field| field.groups && field.exact && !field.is_time);
     let telling = telling.filter(|field| !field.name.as_str().ends_with("id"));
     for field in telling.take(FIELDS) {
-        facets.push(values(viewer, question, shape, field).await?);
+        facets.push(values(viewer, question, field).await?);
     }
     facets.retain(|facet| !facet.choices.is_empty());
     Ok(facets)
@@ -149,36 +150,19 @@ fn most_first(mut counted: Vec<(Option<u64>, Choice)>) -> Vec<Choice> {
     counted.map(|(_, choice)| choice).collect()
 }
 
-async fn years(
-    viewer: &Viewer,
-    question: &Question,
-    shape: Option<&StreamShape>,
-) -> Result<Facet, Problem> {
-    let time = shape.and_then(StreamShape::time);
+/// The years from the oldest hit to the newest, the last ones first.
+async fn years(viewer: &Viewer, question: &Question) -> Result<Facet, Problem> {
     let mut candidates = Vec::new();
-    if let (Some(time), Some(stream)) = (time, &question.stream) {
-        let by = GroupBy::Time {
-            field: time.name.clone(),
-            granularity: Granularity::Year,
-            time_zone: None,
-        };
-        let grouping = Some(Grouping::new(by, None)?);
-        let mut years = AggregateQuery::new(stream.clone(), Metric::Count, grouping)?;
-        years.connection_id.clone_from(&question.connection);
-        let years = viewer.reader.aggregate(years).await?;
-        for group in years.groups.iter().flatten().rev().take(MAX_CHOICES) {
-            let key: Option<String> = serde_json::from_str(group.key.get()).ok();
-            let year = key.and_then(|key| key.get(..4)?.parse::<u16>().ok());
-            let Some(year) = year else { continue };
-            let mut query = SearchQuery::new(question.q.clone())?;
-            query.connection_id.clone_from(&question.connection);
-            query.streams = vec![stream.clone()];
-            let mut filters = question.filters(shape, Some(&time.name));
-            filters.push(super::year_filter(time.name.clone(), year));
+    let oldest = outermost_year(viewer, question, SearchOrder::Oldest).await?;
+    let newest = outermost_year(viewer, question, SearchOrder::Newest).await?;
+    if let (Some(oldest), Some(newest)) = (oldest, newest) {
+        for year in (oldest..=newest).rev().take(MAX_CHOICES) {
+            let mut query = question.narrowed(None)?;
+            query.period = super::year(year);
             candidates.push(Candidate {
                 name: year.to_string(),
                 value: year.to_string(),
-                query: query.filtered(filters)?,
+                query,
             });
         }
     }
@@ -190,11 +174,25 @@ async fn years(
     })
 }
 
+/// The year of the first hit in an order of time.
+async fn outermost_year(
+    viewer: &Viewer,
+    question: &Question,
+    order: SearchOrder,
+) -> Result<Option<u16>, Problem> {
+    let mut query = question.narrowed(None)?;
+    query.order = order;
+    query.limit = PageLimit::new(1);
+    let page = viewer.reader.search(query).await?;
+    let first = page.data.first();
+    let at = first.and_then(|hit| Instant::parse(hit.authored_at.as_deref()?));
+    Ok(at.and_then(|at| at.to_rfc3339_millis().get(..4)?.parse().ok()))
+}
+
 /// The most common values of a field, as far as its declaration groups by it.
 async fn values(
     viewer: &Viewer,
     question: &Question,
-    shape: Option<&StreamShape>,
     field: &FieldShape,
 ) -> Result<Facet, Problem> {
     let mut candidates = Vec::new();
@@ -212,15 +210,14 @@ async fn values(
                 continue;
             }
             let value = serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned());
-            let mut query = SearchQuery::new(question.q.clone())?;
-            query.connection_id.clone_from(&question.connection);
-            query.streams = vec![stream.clone()];
-            let mut filters = question.filters(shape, Some(&field.name));
-            filters.push(Filter::exact(field.name.clone(), value.clone()));
+            let mut query = question.narrowed(Some(&field.name))?;
+            query.period = question.year.map(super::year).unwrap_or_default();
+            let filter = Filter::exact(field.name.clone(), value.clone());
+            query.filters.push(filter);
             candidates.push(Candidate {
                 name: one_line(&value, VALUE_CHARS),
                 value,
-                query: query.filtered(filters)?,
+                query,
             });
         }
     }
@@ -246,8 +243,8 @@ fn clear(viewer: &Viewer, here: Option<&str>, param: &str) -> String {
 fn widened(viewer: &Viewer, param: &str) -> Address {
     let address = viewer.here.clone();
     match param {
-        "connection" => address.without(&["stream", "year"]).without_filters(),
-        "stream" => address.without(&["year"]).without_filters(),
+        "connection" => address.without(&["stream"]).without_filters(),
+        "stream" => address.without_filters(),
         _ => address,
     }
 }

@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use contract::json::RecordBody;
+
 pub(crate) use open::{OpenIndex, WINDOW, failed, hex};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, item_form,
@@ -24,6 +26,7 @@ pub(crate) use schema::{
 };
 pub(crate) use view::{Segment, View};
 
+use crate::index::sources::StreamEntry;
 use crate::index::truth::Mark;
 use crate::sqlite::directory::{create_private, write_durably};
 use crate::{Result, StoreError};
@@ -32,6 +35,8 @@ use crate::{Result, StoreError};
 const READERS_ASKED: u32 = 100;
 const READERS_WAIT: Duration = Duration::from_millis(20);
 
+/// The place of an index whose records are not those that it followed.
+const REWRITTEN: &str = "index";
 /// The file beside the folders that says which file was damaged.
 const DAMAGE: &str = "damaged";
 
@@ -42,6 +47,40 @@ pub(crate) enum IndexChange<'a> {
     Drop { row: u64 },
     /// A whole stream is gone.
     Erase { stream: u64 },
+}
+
+/// A change of a record that the index must follow, kept until its batch is acknowledged.
+pub(crate) struct Staged {
+    pub(crate) row: u64,
+    pub(crate) entry: Arc<StreamEntry>,
+    /// The new content, or `None` for a deletion.
+    pub(crate) put: Option<NewContent>,
+    /// Whether the record was there before.
+    pub(crate) known: bool,
+}
+
+pub(crate) struct NewContent {
+    pub(crate) body: RecordBody,
+    pub(crate) emitted_at: String,
+}
+
+impl Staged {
+    pub(crate) fn index_change(&self) -> IndexChange<'_> {
+        let row = self.row;
+        match &self.put {
+            None => IndexChange::Drop { row },
+            Some(NewContent { body, emitted_at }) => IndexChange::Put {
+                record: Indexable {
+                    row,
+                    stream: self.entry.id.cast_unsigned(),
+                    emitted_at,
+                    layout: &self.entry.layout,
+                    body,
+                },
+                known: self.known,
+            },
+        }
+    }
 }
 
 /// Versions after one and up to another.
@@ -56,6 +95,8 @@ pub(crate) trait ChangeSource {
     fn newest(&self) -> Result<u64>;
     /// The mark of the transaction that a version is of.
     fn mark(&self, version: u64) -> Result<Mark>;
+    /// Up to which version deletions may be missing.
+    fn purged_to(&self) -> Result<u64>;
     /// Hands over the changes with these versions. `known` is false when the index started out empty.
     fn replay(
         &self,
@@ -69,9 +110,13 @@ pub(crate) trait ChangeSource {
 /// restored. Only an index that is derived anew is right.
 pub(crate) fn rewritten() -> StoreError {
     StoreError::IndexDamaged {
-        path: PathBuf::from("index"),
+        path: PathBuf::from(REWRITTEN),
         detail: "the history of the records was rewritten".to_owned(),
     }
+}
+
+pub(crate) fn is_rewritten(error: &StoreError) -> bool {
+    matches!(error, StoreError::IndexDamaged { path, .. } if path == Path::new(REWRITTEN))
 }
 
 /// The index of a data directory; opened on first use.

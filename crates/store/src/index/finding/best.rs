@@ -31,6 +31,27 @@ impl PartialOrd for Ranked {
     }
 }
 
+/// A larger score is needed, or the same one and a smaller row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Threshold {
+    pub(super) score: f32,
+    pub(super) row: u64,
+}
+
+impl Threshold {
+    /// What one of both asks for.
+    pub(super) fn easier(self, other: Self) -> Self {
+        match self.score.total_cmp(&other.score) {
+            Ordering::Less => self,
+            Ordering::Greater => other,
+            Ordering::Equal => Self {
+                row: self.row.max(other.row),
+                ..self
+            },
+        }
+    }
+}
+
 /// The best documents so far, after some place in the order.
 #[derive(Clone)]
 pub(super) struct Best {
@@ -55,6 +76,21 @@ impl Best {
             tied: Vec::new(),
             at_cursor: Vec::new(),
         }
+    }
+
+    /// What a document needs to be among them, once there are enough.
+    pub(super) fn threshold(&self) -> Option<Threshold> {
+        if self.most == 0 {
+            return Some(Threshold {
+                score: f32::MAX,
+                row: 0,
+            });
+        }
+        let worst = self.worst_first.peek().filter(|_| self.is_full())?;
+        Some(Threshold {
+            score: worst.0.score,
+            row: if self.by_row { worst.0.row } else { u64::MAX },
+        })
     }
 
     pub(super) fn is_full(&self) -> bool {

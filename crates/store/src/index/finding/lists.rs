@@ -1,10 +1,12 @@
 //! The lists of a question in one segment: which documents hold what is looked for, and what that scores.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::hash::Hasher as _;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use siphasher::sip::SipHasher13;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::{BlockSegmentPostings, TermInfo};
@@ -23,7 +25,7 @@ use super::{Factors, Gate, SearchedField};
 use crate::stop;
 
 /// Up to so many documents of short lists are looked at one by one.
-const FEW: usize = 4096;
+const FEW: usize = 256;
 
 /// What a question looks up in one segment. Lists can be opened from it any number of times.
 pub(super) struct SegmentLookups<'q> {
@@ -43,17 +45,15 @@ pub(super) struct ClauseLookup<'q> {
 
 /// One alternative of a clause: its places in the fields of the segment.
 pub(super) struct Ways<'q> {
-    pub(super) factor: f32,
+    /// What it scores in a document, divided by the document's share.
+    pub(super) most: f32,
     pub(super) places: Vec<Place<'q>>,
 }
 
 /// Where one alternative stands in one field.
 pub(super) struct Place<'q> {
     pub(super) field: &'q SearchedField,
-    /// The most it can score.
-    pub(super) most: f32,
-    pub(super) texts: Texts<'q>,
-    pub(super) index: Arc<InvertedIndexReader>,
+    pub(super) opened: Rc<OpenField<'q>>,
     pub(super) info: &'q TermInfo,
 }
 
@@ -69,7 +69,7 @@ impl<'q> SegmentLookups<'q> {
             question,
             number,
             gate,
-            fields: HashMap::new(),
+            fields: Vec::new(),
         };
         let mut all = |lookups: &'q [Lookup]| {
             let clauses = lookups.iter().enumerate().map(|(clause, lookup)| {
@@ -115,7 +115,14 @@ struct Looking<'q> {
     question: &'q Question<'q>,
     number: usize,
     gate: &'q Gate<'q>,
-    fields: HashMap<usize, (Arc<InvertedIndexReader>, Texts<'q>)>,
+    /// By number.
+    fields: Vec<Option<Rc<OpenField<'q>>>>,
+}
+
+/// A field of the segment, opened once for all words that are looked up in it.
+pub(super) struct OpenField<'q> {
+    pub(super) texts: Texts<'q>,
+    index: Arc<InvertedIndexReader>,
 }
 
 /// The texts of one field in a segment: how long they are, and how that counts.
@@ -149,11 +156,9 @@ impl<'q> Texts<'q> {
     }
 
     /// The average lengths by stream.
-    pub(super) fn averages(&self) -> Vec<(u64, f32)> {
+    pub(super) fn averages(&self) -> impl Iterator<Item = (u64, f32)> {
         let lengths = self.lengths.by_stream();
-        lengths
-            .map(|(stream, length)| (stream, length.average))
-            .collect()
+        lengths.map(|(stream, length)| (stream, length.average))
     }
 
     /// What so many occurrences in a document score, as a share of the most; nothing in a stream that is not searched.
@@ -176,25 +181,23 @@ impl<'q> Looking<'q> {
         for alternative in alternatives {
             let scored = match &alternative.what {
                 What::Word(entries) => {
-                    let places = self.places(alternative, entries)?;
+                    let places = self.places(entries)?;
                     if !places.is_empty() {
-                        let factor = alternative.factor;
-                        ways.push(Ways { factor, places });
+                        let most = alternative.weight();
+                        ways.push(Ways { most, places });
                     }
                     continue;
                 }
-                What::Phrase(words) => self.materialised(alternative, |looking, _, field| {
+                What::Phrase(words) => self.materialised(|looking, _, field| {
                     let found = phrase(looking.question, field, words, looking.gate)?;
                     Ok(Cow::Owned(found))
                 })?,
-                What::Prefix(documents) => {
-                    self.materialised(alternative, |looking, number, _| {
-                        let found = documents.get(&(looking.number, number));
-                        Ok(Cow::Borrowed(found.map_or(&[][..], Vec::as_slice)))
-                    })?
-                }
+                What::Prefix(documents) => self.materialised(|looking, number, _| {
+                    let found = documents.get(&(looking.number, number));
+                    Ok(Cow::Borrowed(found.map_or(&[][..], Vec::as_slice)))
+                })?,
             };
-            others.extend(by_document(scored));
+            others.extend(by_document(scored, alternative.weight()));
         }
         let gate = self.gate;
         let read = short::take_short(&mut ways);
@@ -208,32 +211,27 @@ impl<'q> Looking<'q> {
         Ok(ClauseLookup { long: ways, short })
     }
 
-    /// The documents of all fields with their scores, field by field. How often each has it does not matter.
+    /// The documents of all fields with their shares, field by field. How often each has it does not matter.
     fn materialised(
         &mut self,
-        alternative: &'q Alternative,
         documents: impl Fn(&Self, usize, &'q SearchedField) -> tantivy::Result<Cow<'q, [DocId]>>,
     ) -> tantivy::Result<Vec<(DocId, f32)>> {
         let mut scored = Vec::new();
         let fields = &self.question.statistics.searched.fields;
         for (number, field) in fields.iter().enumerate() {
-            let Some((_, texts)) = self.field(number, field)? else {
+            let Some(opened) = self.field(number, field)? else {
                 continue;
             };
             for &document in documents(self, number, field)?.iter() {
-                let score = alternative.most * texts.share(self.gate, document, 1);
-                let score = score * self.gate.factor(&field.factors, document);
-                scored.push((document, score * alternative.factor));
+                let share = opened.texts.share(self.gate, document, 1);
+                let factor = self.gate.factor(&field.factors, document);
+                scored.push((document, share * factor));
             }
         }
         Ok(scored)
     }
 
-    fn places(
-        &mut self,
-        alternative: &'q Alternative,
-        entries: &'q [Entry],
-    ) -> tantivy::Result<Vec<Place<'q>>> {
+    fn places(&mut self, entries: &'q [Entry]) -> tantivy::Result<Vec<Place<'q>>> {
         let number = self.number;
         let begin = entries.partition_point(|entry| entry.gate < number);
         let here = entries.iter().skip(begin);
@@ -243,14 +241,12 @@ impl<'q> Looking<'q> {
             let Some(field) = fields.get(entry.field) else {
                 continue;
             };
-            let Some((index, texts)) = self.field(entry.field, field)? else {
+            let Some(opened) = self.field(entry.field, field)? else {
                 continue;
             };
             places.push(Place {
                 field,
-                most: alternative.most,
-                texts,
-                index,
+                opened,
                 info: &entry.info,
             });
         }
@@ -261,15 +257,21 @@ impl<'q> Looking<'q> {
         &mut self,
         number: usize,
         field: &SearchedField,
-    ) -> tantivy::Result<Option<(Arc<InvertedIndexReader>, Texts<'q>)>> {
-        if let Some(known) = self.fields.get(&number) {
-            return Ok(Some(known.clone()));
+    ) -> tantivy::Result<Option<Rc<OpenField<'q>>>> {
+        if let Some(Some(known)) = self.fields.get(number) {
+            return Ok(Some(Rc::clone(known)));
         }
         let Some(texts) = Texts::new(self.question, self.gate, number, field)? else {
             return Ok(None);
         };
-        let opened = (self.gate.segment.reader.inverted_index(field.field)?, texts);
-        self.fields.insert(number, opened.clone());
+        let index = self.gate.segment.reader.inverted_index(field.field)?;
+        let opened = Rc::new(OpenField { texts, index });
+        if self.fields.len() <= number {
+            self.fields.resize(number + 1, None);
+        }
+        if let Some(known) = self.fields.get_mut(number) {
+            *known = Some(Rc::clone(&opened));
+        }
         Ok(Some(opened))
     }
 }
@@ -280,26 +282,21 @@ fn best_of(ways: &[Ways<'_>], gate: &Gate<'_>) -> tantivy::Result<Vec<(DocId, f3
     for way in ways {
         let mut scored = Vec::new();
         for place in &way.places {
-            place.list()?.read_all(gate, |document, score| {
-                if score > 0.0 {
-                    scored.push((document, score * way.factor));
+            place.list()?.read_all(gate, |document, share| {
+                if share > 0.0 {
+                    scored.push((document, share));
                 }
             });
         }
-        // Documents of one field come in order, and each once.
-        if way.places.len() > 1 {
-            best.extend(by_document(scored));
-        } else {
-            best.extend(scored);
-        }
+        best.extend(by_document(scored, way.most));
     }
     Ok(joined(best, f32::max).collect())
 }
 
 /// What a way to write a word scores in the fields of each document together.
-fn by_document(scored: Vec<(DocId, f32)>) -> impl Iterator<Item = (DocId, f32)> {
-    let fields = joined(scored, FieldScores::and);
-    fields.map(|(document, fields)| (document, fields.together()))
+fn by_document(shares: Vec<(DocId, f32)>, most: f32) -> impl Iterator<Item = (DocId, f32)> {
+    let fields = joined(shares, FieldScores::and);
+    fields.map(move |(document, fields)| (document, fields.together() * most))
 }
 
 /// One score for each document, in the order of documents. Scores of one are joined in the order in which they come.
@@ -384,6 +381,21 @@ impl Ways<'_> {
 }
 
 impl Place<'_> {
+    /// Names the list, and how its field counts.
+    pub(super) fn hash_into(&self, hasher: &mut SipHasher13) {
+        hasher.write_u32(self.field.field.field_id());
+        hasher.write_usize(self.info.postings_range.start);
+        match &self.field.factors {
+            Factors::Uniform(factor) => hasher.write_u32(factor.to_bits()),
+            Factors::ByStream(factors) => {
+                for factor in factors {
+                    hasher.write_u32(factor.to_bits());
+                }
+                hasher.write_u8(u8::MAX);
+            }
+        }
+    }
+
     pub(super) fn list(&self) -> tantivy::Result<List<'_>> {
         Ok(List {
             place: self,
@@ -395,16 +407,17 @@ impl Place<'_> {
     pub(super) fn postings(&self) -> tantivy::Result<BlockSegmentPostings> {
         let option = IndexRecordOption::WithFreqs;
         Ok(self
+            .opened
             .index
             .read_block_postings_from_terminfo(self.info, option)?)
     }
 
     #[inline]
-    fn score(&self, gate: &Gate<'_>, document: DocId, times: u32) -> f32 {
-        let score = self.most * self.texts.share(gate, document, times);
+    fn share(&self, gate: &Gate<'_>, document: DocId, times: u32) -> f32 {
+        let share = self.opened.texts.share(gate, document, times);
         match &self.field.factors {
-            Factors::Uniform(factor) => score * factor,
-            factors @ Factors::ByStream(_) => score * gate.factor(factors, document),
+            Factors::Uniform(factor) => share * factor,
+            factors @ Factors::ByStream(_) => share * gate.factor(factors, document),
         }
     }
 }
@@ -418,8 +431,8 @@ pub(super) struct List<'l> {
 }
 
 impl List<'_> {
-    /// Hands over the documents of some parts of the segment, in order, with their scores. A score of nothing means that the
-    /// document does not show the field.
+    /// Hands over the documents of some parts of the segment, in order, with their shares of what the word can score, times what
+    /// the field counts. A share of nothing means that the document does not show the field.
     pub(super) fn read(
         &mut self,
         gate: &Gate<'_>,
@@ -432,8 +445,13 @@ impl List<'_> {
         }
     }
 
-    /// Hands over all documents with their scores.
-    fn read_all(&mut self, gate: &Gate<'_>, mut each: impl FnMut(DocId, f32)) {
+    /// The next document.
+    pub(super) fn next(&self) -> Option<DocId> {
+        self.entries.docs().get(self.at).copied()
+    }
+
+    /// Hands over all documents with their shares.
+    pub(super) fn read_all(&mut self, gate: &Gate<'_>, mut each: impl FnMut(DocId, f32)) {
         self.read_until(gate, TERMINATED, &mut each);
     }
 
@@ -454,7 +472,7 @@ impl List<'_> {
                     return;
                 }
                 self.at += 1;
-                each(*document, self.place.score(gate, *document, *times));
+                each(*document, self.place.share(gate, *document, *times));
             }
             if self.at == 0 {
                 return;
@@ -464,13 +482,13 @@ impl List<'_> {
         }
     }
 
-    /// What a document scores here, if it is in the list. Documents are asked for in ascending order.
-    pub(super) fn score_of(&mut self, gate: &Gate<'_>, document: DocId) -> Option<f32> {
+    /// The share of a document, if it is in the list. Documents are asked for in ascending order.
+    pub(super) fn share_of(&mut self, gate: &Gate<'_>, document: DocId) -> Option<f32> {
         self.seek(document);
         let found = self.entries.docs().get(self.at) == Some(&document);
         found.then(|| {
             let times = self.entries.freq(self.at);
-            self.place.score(gate, document, times)
+            self.place.share(gate, document, times)
         })
     }
 }

@@ -6,8 +6,10 @@
 //! answer. Sums are made in one order, that of clauses and fields, so that a score does not depend on segments either.
 
 mod best;
+mod clause_bounds;
 mod dictionary;
 mod forms;
+mod levels;
 mod lists;
 mod phrase;
 mod prefix;
@@ -34,8 +36,8 @@ use super::engine::{Segment, View};
 use super::restrict::{Restriction, SegmentScopes};
 
 pub(super) use forms::Families;
+pub(super) use levels::SegmentRanges;
 pub(super) use question::{AskedWords, Question};
-pub(super) use ranges::SegmentRanges;
 pub(super) use rank::{
     AfterScore, Found, Name, Page, Ranking, Ties, arrange, rank, retain_following,
 };

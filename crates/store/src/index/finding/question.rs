@@ -11,9 +11,9 @@ use text::{Clause, Expression, Form, FormKind};
 
 use super::dictionary::{Entry, Frequencies, Known, by_stream};
 use super::forms::{exact, family};
+use super::levels::MARGIN;
 use super::lists::beginning;
 use super::prefix::Expansions;
-use super::ranges::MARGIN;
 use super::scores::FieldScores;
 use super::statistics::{Statistics, most};
 use crate::search::Part;
@@ -39,8 +39,15 @@ pub(super) enum What {
 pub(super) struct Alternative {
     pub(super) what: What,
     /// The most it can score in a field.
-    pub(super) most: f32,
-    pub(super) factor: f32,
+    most: f32,
+    factor: f32,
+}
+
+impl Alternative {
+    /// What it scores in a document, divided by the document's share.
+    pub(super) fn weight(&self) -> f32 {
+        self.most * self.factor
+    }
 }
 
 /// A clause with everything that answers it. The best alternative counts, not the sum.
@@ -189,7 +196,7 @@ impl<'s> Question<'s> {
     pub(super) fn most_score(&self) -> f32 {
         let clauses = self.wanted.iter().map(|lookup| {
             let all = lookup.alternatives.iter();
-            all.map(|one| one.most * one.factor).fold(0.0, f32::max)
+            all.map(Alternative::weight).fold(0.0, f32::max)
         });
         clauses.sum::<f32>() * self.fields()
     }
@@ -206,8 +213,7 @@ impl<'s> Question<'s> {
         let by_forms = |lookup: &Lookup| {
             let forms = lookup.alternatives.iter().skip(1);
             let forms = forms.filter(|_| lookup.has_forms);
-            let most = forms.map(|form| form.most * form.factor);
-            most.fold(0.0, f32::max) * fields
+            forms.map(Alternative::weight).fold(0.0, f32::max) * fields
         };
         let clauses = self.wanted.iter().zip(ceilings);
         let clauses: Vec<(f32, f32)> = clauses

@@ -1,70 +1,116 @@
 //! What is read of the segments, and in which order: the ranges in which documents can score most come first, and ranges in
 //! which none can matter any more are left out.
 
-use super::question::Question;
-use super::ranges::{Bounds, MARGIN, RANGES, Scale};
-use super::window::Negligible;
+use std::cmp::Reverse;
 
-/// Of how many windows the best range is read first.
-const PROMISING: usize = 128;
+use super::best::Threshold;
+use super::levels::{BANDS, MARGIN, RANGES};
+use super::question::Question;
+use super::ranges::{Bounds, Needed};
+use super::selection::Coverages;
+use super::window::Negligible;
+use crate::index::engine::Segment;
+
+/// How many ranges are read first, and among how many they are chosen at most.
+const PROMISING: usize = 64;
+const CONSIDERED: usize = 4096;
+/// With so many, no other segment is looked at.
+const ENOUGH: usize = 2 * PROMISING;
 
 /// What is still to be read of a segment.
-pub(super) struct Reading {
-    /// The most that documents of each range can score, and those of each window.
-    bounds: Vec<u16>,
-    by_window: Vec<u16>,
-    scale: Scale,
+pub(super) struct Reading<'q> {
+    bounds: Bounds<'q>,
+    /// The smallest row of each window.
+    first_rows: &'q [u64],
     /// The clauses with the most that a document can score by each, the least first.
     by_ceiling: Vec<(usize, f32)>,
     negligible: Negligible,
+    is_first: bool,
     /// For each window, the ranges that are read first. After that all others are.
-    only: Option<Vec<u64>>,
+    first: Vec<u64>,
 }
 
-impl Reading {
-    pub(super) fn new(bounds: Bounds, scale: Scale) -> Self {
-        let mut by_ceiling: Vec<_> = bounds.ceilings.into_iter().enumerate().collect();
+impl<'q> Reading<'q> {
+    pub(super) fn new(bounds: Bounds<'q>, segment: Segment<'q>) -> Self {
+        let ceilings = bounds.ceilings.iter().copied();
+        let mut by_ceiling: Vec<_> = ceilings.enumerate().collect();
         by_ceiling.sort_by(|one, other| one.1.total_cmp(&other.1));
         Self {
-            bounds: bounds.by_range,
-            by_window: bounds.by_window,
-            scale,
+            first: vec![0; bounds.by_window.len()],
+            first_rows: segment.columns.ranges.first_rows(segment),
+            bounds,
             by_ceiling,
             negligible: Negligible::default(),
-            only: None,
+            is_first: true,
         }
     }
 
     /// Goes on to the other ranges.
     pub(super) fn go_on(&mut self) {
-        let Some(first) = self.only.take() else {
-            return;
-        };
-        for (range, bound) in self.bounds.iter_mut().enumerate() {
-            let window = first.get(range / RANGES).copied().unwrap_or(0);
-            if window >> (range % RANGES) & 1 == 1 {
-                *bound = 0;
+        self.is_first = false;
+    }
+
+    /// The ranges of a window with documents that can matter.
+    pub(super) fn ranges(
+        &mut self,
+        window: usize,
+        threshold: Option<Threshold>,
+        coverages: &mut Coverages<'_>,
+    ) -> u64 {
+        let first = self.first.get(window).copied().unwrap_or(0);
+        let most = self.bounds.by_window.get(window).copied().unwrap_or(0.0);
+        if self.is_first && first == 0 {
+            return 0;
+        }
+        let needed = threshold.map_or(Needed::default(), |threshold| Needed {
+            score: threshold.score,
+            is_more: (self.first_rows.get(window)).is_some_and(|row| *row > threshold.row),
+        });
+        if !needed.is_met_by(most) {
+            return 0;
+        }
+        if self.is_first {
+            self.bounds.above(window, first, needed, coverages)
+        } else {
+            self.bounds.ranges(window, needed, coverages) & !first
+        }
+    }
+
+    /// Adds the ranges in which the strongest clauses are as good as a band.
+    fn strong(
+        &self,
+        segment: usize,
+        band: usize,
+        coverages: &mut Coverages<'_>,
+        found: &mut Vec<Promising>,
+    ) {
+        for (window, row) in self.first_rows.iter().enumerate() {
+            let mut left = self.bounds.strong(window, band);
+            while left != 0 && found.len() < CONSIDERED {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                found.push(Promising {
+                    most: self.bounds.in_range(window * RANGES + at, coverages),
+                    row: *row,
+                    segment,
+                    window,
+                    range: 1 << at,
+                });
             }
         }
     }
 
-    /// The ranges of a window with documents that can score so much.
-    pub(super) fn ranges(&self, window: usize, threshold: f32) -> u64 {
-        // A range without anything of the question has no steps at all.
-        let least = self.scale.least(threshold).max(1);
-        let most = self.by_window.get(window).copied().unwrap_or(0);
-        if most < least {
-            return 0;
-        }
-        let (mut bits, begin) = (0, window * RANGES);
-        let bounds = self.bounds.iter().skip(begin).take(RANGES);
-        for (at, bound) in bounds.enumerate() {
-            bits |= u64::from(*bound >= least) << at;
-        }
-        match &self.only {
-            Some(only) => bits & only.get(window).copied().unwrap_or(0),
-            None => bits,
-        }
+    /// Adds the windows that hold anything.
+    fn best_windows(&self, segment: usize, found: &mut Vec<Promising>) {
+        let windows = self.bounds.by_window.iter().zip(self.first_rows);
+        let windows = windows.enumerate().filter(|(_, (most, _))| **most > 0.0);
+        found.extend(windows.map(|(window, (most, row))| Promising {
+            most: *most,
+            row: *row,
+            segment,
+            window,
+            range: 0,
+        }));
     }
 
     /// Adds clauses, the least first, for as long as all of them together cannot make a document matter.
@@ -87,29 +133,54 @@ impl Reading {
     }
 }
 
+/// A range that may be read first.
+#[derive(Debug, Clone, Copy)]
+struct Promising {
+    most: f32,
+    row: u64,
+    segment: usize,
+    window: usize,
+    /// One bit for the range; none where it is still to be found.
+    range: u64,
+}
+
 /// Chooses, of all segments, ranges in which documents can score most. They are read before the others.
-pub(super) fn choose_first<'r>(segments: impl Iterator<Item = &'r mut Reading>) {
-    let mut segments: Vec<_> = segments.collect();
-    let mut windows = Vec::new();
-    for (segment, reading) in segments.iter_mut().enumerate() {
-        let here = reading.by_window.iter().enumerate();
-        let here = here.filter(|(_, most)| **most > 0);
-        windows.extend(here.map(|(window, most)| (*most, segment, window)));
-        reading.only = Some(vec![0; reading.by_window.len()]);
+pub(super) fn choose_first(segments: &mut [&mut Reading<'_>], coverages: &mut Coverages<'_>) {
+    let mut chosen = Vec::new();
+    // The largest segments have enough of them, mostly, and then no lists of the others need be opened.
+    segments.sort_by_key(|reading| Reverse(reading.first.len()));
+    for band in (0..BANDS).rev() {
+        chosen.clear();
+        for (number, reading) in segments.iter().enumerate() {
+            if chosen.len() < ENOUGH {
+                reading.strong(number, band, coverages, &mut chosen);
+            }
+        }
+        if chosen.len() >= PROMISING {
+            break;
+        }
     }
-    if windows.len() > PROMISING {
-        windows.select_nth_unstable_by(PROMISING, |one, other| other.cmp(one));
-        windows.truncate(PROMISING);
+    if chosen.len() < PROMISING {
+        for (number, reading) in segments.iter().enumerate() {
+            reading.best_windows(number, &mut chosen);
+        }
     }
-    for (most, segment, window) in windows {
-        let Some(reading) = segments.get_mut(segment) else {
-            continue;
-        };
-        let bounds = reading.bounds.chunks(RANGES).nth(window);
-        let best = bounds.and_then(|bounds| bounds.iter().position(|bound| *bound == most));
-        let only = reading.only.as_mut().and_then(|only| only.get_mut(window));
-        if let (Some(best), Some(only)) = (best, only) {
-            *only |= 1 << best;
+    if chosen.len() > PROMISING {
+        // Of equal scores the smaller row comes first.
+        chosen.select_nth_unstable_by(PROMISING, |one, other| {
+            let by_score = other.most.total_cmp(&one.most);
+            by_score.then(one.row.cmp(&other.row))
+        });
+        chosen.truncate(PROMISING);
+    }
+    for one in chosen {
+        if let Some(reading) = segments.get_mut(one.segment)
+            && let Some(first) = reading.first.get_mut(one.window)
+        {
+            *first |= match one.range {
+                0 => reading.bounds.best_range(one.window),
+                range => range,
+            };
         }
     }
 }

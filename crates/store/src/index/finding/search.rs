@@ -10,9 +10,10 @@ use tantivy::{DocAddress, DocId};
 
 use super::Gate;
 use super::best::Ranked;
+use super::levels::MARGIN;
 use super::lists::SegmentLookups;
 use super::question::Question;
-use super::ranges::{Bounds, MARGIN, Scale};
+use super::ranges::{Bounds, Scale};
 use super::rank::Ranking;
 use super::reading::{Reading, choose_first};
 use super::selection::{Coverages, Selection};
@@ -73,7 +74,7 @@ impl<'q> Search<'q> {
         let exact = self.look_up(0)?;
         let ceilings = self.pass_over(&exact, &mut first)?;
         let matter = match first.threshold() {
-            Some(threshold) => self.question.forms_that_matter(&ceilings, threshold),
+            Some(threshold) => self.question.forms_that_matter(&ceilings, threshold.score),
             None => u64::MAX,
         };
         if matter == 0 {
@@ -85,6 +86,10 @@ impl<'q> Search<'q> {
         if matter == u64::MAX || selection.is_continued() {
             self.pass_over(self.whole()?, selection)?;
         } else {
+            // Forms only add to what documents score, so that as much is needed as without them.
+            if let Some(threshold) = first.threshold() {
+                selection.expect(threshold.score);
+            }
             self.pass_over(&self.look_up(matter)?, selection)?;
         }
         Ok(())
@@ -111,14 +116,17 @@ impl<'q> Search<'q> {
                 })?;
                 continue;
             }
-            let bounds = Bounds::new(lookups, self.question, scale)?;
+            let bounds = Bounds::new(lookups, self.question, &mut coverages, scale)?;
             for (ceiling, here) in ceilings.iter_mut().zip(&bounds.ceilings) {
                 *ceiling = ceiling.max(*here);
             }
-            reading.push((lookups, Reading::new(bounds, scale)));
+            reading.push((lookups, Reading::new(bounds, lookups.gate.segment)));
         }
         // The most promising ranges first: what they hold decides how little of the others must be read.
-        choose_first(reading.iter_mut().map(|(_, reading)| reading));
+        if selection.at_least.is_none() {
+            let mut all: Vec<_> = reading.iter_mut().map(|(_, reading)| reading).collect();
+            choose_first(&mut all, &mut coverages);
+        }
         for _ in ["the first", "the others"] {
             for (lookups, reading) in &mut reading {
                 let mut selecting = Selecting {
@@ -290,31 +298,32 @@ impl<F: FnMut(Match)> Matches for Taking<F> {
 }
 
 /// Selects among the matches of one segment.
-struct Selecting<'s, 'q> {
+struct Selecting<'s, 'q, 'l> {
     search: &'s Search<'q>,
     gate: &'s Gate<'q>,
     coverages: &'s mut Coverages<'q>,
     selection: &'s mut Selection,
-    reading: &'s mut Reading,
+    reading: &'s mut Reading<'l>,
 }
 
-impl Matches for Selecting<'_, '_> {
+impl Matches for Selecting<'_, '_, '_> {
     fn ranges(&mut self, window: usize) -> u64 {
-        let threshold = self.selection.threshold().unwrap_or(0.0);
-        self.reading.ranges(window, threshold)
+        let threshold = self.selection.threshold();
+        self.reading.ranges(window, threshold, self.coverages)
     }
 
     fn negligible(&mut self) -> Negligible {
         let Some(threshold) = self.selection.threshold() else {
             return Negligible::default();
         };
-        self.reading.negligible(self.search.question, threshold)
+        let question = self.search.question;
+        self.reading.negligible(question, threshold.score)
     }
 
     fn can_matter(&mut self, sum: f64, clauses: u64) -> bool {
         let most = score(sum, self.coverages.of(clauses)) * MARGIN;
         let threshold = self.selection.threshold();
-        threshold.is_none_or(|threshold| most >= threshold)
+        threshold.is_none_or(|threshold| most >= threshold.score)
     }
 
     fn take(&mut self, found: Match) {

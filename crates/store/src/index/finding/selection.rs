@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::best::{Best, Ranked};
+use super::best::{Best, Ranked, Threshold};
 use super::question::Question;
 use super::rank::{NEIGHBOURS, Page};
 
@@ -57,6 +57,9 @@ pub(super) struct Selection {
     pub(super) count: bool,
     /// Coverage below which nothing matters.
     pub(super) floor: f32,
+    /// The score below which nothing matters, where that is known before.
+    pub(super) at_least: Option<f32>,
+    threshold: Option<Threshold>,
     /// How many match, by the number of their scope and by their clauses.
     pub(super) by_clauses: HashMap<(usize, u64), u64>,
 }
@@ -76,6 +79,8 @@ impl Selection {
             first: Best::new(1, None, by_row),
             count: page.is_some_and(|page| page.count),
             floor: 0.0,
+            at_least: None,
+            threshold: None,
             by_clauses: HashMap::new(),
         }
     }
@@ -89,25 +94,39 @@ impl Selection {
         self.page.wants(score) || self.lenders.wants(score) || self.first.wants(score)
     }
 
-    /// The score below which no document matters any more, if there is one.
-    pub(super) fn threshold(&self) -> Option<f32> {
-        let worst = |best: &Best| match best.most {
-            0 => Some(f32::MAX),
-            _ => best
-                .worst_first
-                .peek()
-                .filter(|_| best.is_full())
-                .map(|one| one.0.score),
+    /// What a document needs so that it still matters, if that is known.
+    #[inline]
+    pub(super) fn threshold(&self) -> Option<Threshold> {
+        self.threshold
+    }
+
+    /// Begins anew with a score below which nothing matters.
+    pub(super) fn expect(&mut self, score: f32) {
+        self.at_least = Some(score);
+        self.threshold = self.current_threshold();
+    }
+
+    fn current_threshold(&self) -> Option<Threshold> {
+        if self.count {
+            return None;
+        }
+        let known = self.at_least.map(|score| Threshold {
+            score,
+            row: u64::MAX,
+        });
+        let [page, lenders, first] = [&self.page, &self.lenders, &self.first].map(Best::threshold);
+        let (Some(page), Some(lenders), Some(first)) = (page, lenders, first) else {
+            return known;
         };
-        let (page, lenders) = (worst(&self.page)?, worst(&self.lenders)?);
-        let first = worst(&self.first)?;
-        (!self.count).then(|| page.min(lenders).min(first))
+        let now = page.easier(lenders).easier(first);
+        Some(known.filter(|known| known.score > now.score).unwrap_or(now))
     }
 
     pub(super) fn offer(&mut self, ranked: Ranked) {
         self.page.offer(ranked);
         self.lenders.offer(ranked);
         self.first.offer(ranked);
+        self.threshold = self.current_threshold();
     }
 
     /// What the best document covers.

@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use siphasher::sip::SipHasher13;
 use tantivy::DocId;
 
+use super::Gate;
+use super::levels::{Levels, LevelsBuilder, RANGE, window_of};
 use super::lists::{Texts, Ways};
-use super::ranges::{RANGE, levels_of};
-use super::{Factors, Gate};
+use super::scores::SIZE;
 
 /// Lists with fewer documents are always read as a whole.
 const SHORT: u32 = 1024;
 /// Fewer documents are scored as fast as looked up.
 const WORTH_KEEPING: usize = 64;
 /// Where there are so many documents for so many ranges, the best of each range is known.
-const DENSE: usize = 4;
+const DENSE: usize = 64;
+/// So much is kept for each document of a segment.
+const BYTES: usize = 16;
 
 /// What the documents of short lists score, by what was looked up.
 #[derive(Default)]
@@ -26,8 +29,8 @@ pub(in crate::index) struct SegmentShortLists(Mutex<Kept>);
 #[derive(Default)]
 struct Kept {
     by_key: HashMap<u64, Arc<ShortLists>>,
-    /// How many documents these are together.
-    documents: usize,
+    /// How many bytes these are together.
+    bytes: usize,
 }
 
 /// Documents in order, each with what its best alternative scores.
@@ -36,23 +39,69 @@ pub(super) struct ShortLists {
     pub(super) scored: Vec<(DocId, f32)>,
     /// The most that any of them scores.
     pub(super) most: f32,
-    /// The best of each range as a share of the most, in steps of a byte, where there are many documents.
-    pub(super) by_range: Option<Box<[u8]>>,
+    /// The best of each range, where there are many documents.
+    pub(super) levels: Option<Levels>,
 }
 
 impl ShortLists {
     pub(super) fn new(scored: Vec<(DocId, f32)>, documents: DocId) -> Self {
         let most = scored.iter().map(|one| one.1).fold(0.0, f32::max);
         let ranges = documents.div_ceil(RANGE) as usize;
-        let is_dense = most > 0.0 && scored.len() * DENSE >= ranges;
-        let shares = scored
-            .iter()
-            .map(|(document, score)| (*document, score / most));
+        let is_dense = most > 0.0 && scored.len() >= WORTH_KEEPING.max(ranges / DENSE);
+        let levels = is_dense.then(|| {
+            let mut levels = LevelsBuilder::new(documents, most);
+            for (document, score) in &scored {
+                levels.raise(*document, *score);
+            }
+            levels.finish()
+        });
         Self {
-            most,
-            by_range: is_dense.then(|| levels_of(shares, ranges)),
             scored,
+            most,
+            levels,
         }
+    }
+
+    fn bytes(&self) -> usize {
+        let levels = self.levels.as_ref().map_or(0, Levels::bytes);
+        self.scored.len() * size_of::<(DocId, f32)>() + levels
+    }
+
+    /// Raises the scores of windows to the best that a document has there.
+    pub(super) fn raise_windows(&self, windows: &mut [f32]) {
+        if let Some(levels) = &self.levels {
+            for (known, score) in windows.iter_mut().zip(levels.in_windows()) {
+                *known = score.max(*known);
+            }
+            return;
+        }
+        for (document, score) in &self.scored {
+            if let Some(known) = windows.get_mut(window_of(*document)) {
+                *known = score.max(*known);
+            }
+        }
+    }
+
+    /// The best score in a range.
+    pub(super) fn in_range(&self, range: usize) -> f32 {
+        if let Some(levels) = &self.levels {
+            return levels.in_range(range);
+        }
+        let (first, size) = (range * RANGE as usize, RANGE as usize);
+        let here = self.between(first, first + size).iter();
+        here.map(|one| one.1).fold(0.0, f32::max)
+    }
+
+    /// The documents of a window.
+    pub(super) fn in_window(&self, window: usize) -> &[(DocId, f32)] {
+        self.between(window * SIZE, window * SIZE + SIZE)
+    }
+
+    fn between(&self, first: usize, end: usize) -> &[(DocId, f32)] {
+        let begin = self.scored.partition_point(|one| (one.0 as usize) < first);
+        let left = self.scored.get(begin..).unwrap_or_default();
+        let count = left.partition_point(|one| (one.0 as usize) < end);
+        left.get(..count).unwrap_or_default()
     }
 }
 
@@ -79,17 +128,16 @@ pub(super) fn scored(
     drop(known);
     let documents = gate.segment.reader.max_doc();
     let lists = Arc::new(ShortLists::new(compute()?, documents));
-    let size = lists.scored.len();
-    if size >= WORTH_KEEPING {
+    if lists.scored.len() >= WORTH_KEEPING {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // No more than the segment has. Any other goes: which words come next is not known.
-        while kept.documents + size > documents as usize
+        // Any other goes: which words come next is not known.
+        while kept.bytes + lists.bytes() > documents as usize * BYTES
             && let Some(any) = kept.by_key.keys().next().copied()
         {
             let gone = kept.by_key.remove(&any);
-            kept.documents -= gone.map_or(0, |gone| gone.scored.len());
+            kept.bytes -= gone.map_or(0, |gone| gone.bytes());
         }
-        kept.documents += size;
+        kept.bytes += lists.bytes();
         kept.by_key.insert(key, Arc::clone(&lists));
     }
     Ok(lists)
@@ -97,32 +145,21 @@ pub(super) fn scored(
 
 /// Names everything that scores depend on.
 fn key(ways: &[Ways<'_>], gate: &Gate<'_>) -> u64 {
-    let mut hasher = SipHasher13::new();
+    let (mut hasher, mut fields) = (SipHasher13::new(), Vec::new());
     for way in ways {
-        hasher.write_u32(way.factor.to_bits());
+        hasher.write_u32(way.most.to_bits());
         for place in &way.places {
-            hasher.write_u32(place.field.field.field_id());
-            hasher.write_usize(place.info.postings_range.start);
-            hasher.write_u32(place.most.to_bits());
-            hash_factors(&place.field.factors, &mut hasher);
-            hash_lengths(&place.texts, gate, &mut hasher);
+            place.hash_into(&mut hasher);
+            let field = place.field.field;
+            if !fields.contains(&field) {
+                fields.push(field);
+                hash_lengths(&place.opened.texts, gate, &mut hasher);
+            }
         }
         // Ends a way.
         hasher.write_u8(u8::MAX);
     }
     hasher.finish()
-}
-
-fn hash_factors(factors: &Factors, hasher: &mut SipHasher13) {
-    match factors {
-        Factors::Uniform(factor) => hasher.write_u32(factor.to_bits()),
-        Factors::ByStream(factors) => {
-            for factor in factors {
-                hasher.write_u32(factor.to_bits());
-            }
-            hasher.write_u8(u8::MAX);
-        }
-    }
 }
 
 fn hash_lengths(texts: &Texts<'_>, gate: &Gate<'_>, hasher: &mut SipHasher13) {

@@ -5,13 +5,10 @@ use std::ops::Range;
 use tantivy::DocId;
 
 use super::Gate;
+use super::levels::{RANGE, WINDOW, windows};
 use super::lists::{ClauseLookup, List, SegmentLookups};
-use super::ranges::RANGE;
 use super::scores::{FieldScores, SIZE, Scores};
 use crate::stop;
-
-/// How many documents are looked at together.
-const DOCUMENTS: DocId = 2048;
 
 /// A document that holds something of a question.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +22,7 @@ pub(super) struct Match {
 
 /// One clause, read forwards.
 struct OpenClause<'l> {
-    /// For each alternative that stands in many documents its factor and its lists.
+    /// For each alternative that stands in many documents what it scores at most, and its lists.
     long: Vec<(f32, Vec<List<'l>>)>,
     /// What is left of the documents of all others.
     short: &'l [(DocId, f32)],
@@ -36,7 +33,7 @@ impl<'l> OpenClause<'l> {
         let mut opened = Vec::with_capacity(clauses.len());
         for clause in clauses {
             let long = clause.long.iter();
-            let long = long.map(|ways| Ok((ways.factor, ways.lists()?)));
+            let long = long.map(|ways| Ok((ways.most, ways.lists()?)));
             opened.push(Self {
                 long: long.collect::<tantivy::Result<_>>()?,
                 short: &clause.short.scored,
@@ -50,13 +47,11 @@ impl<'l> OpenClause<'l> {
         self.skip_to(document);
         let first = self.short.first().filter(|one| one.0 == document);
         let mut best = first.map_or(0.0, |one| one.1);
-        for (factor, lists) in &mut self.long {
-            let scores = lists
-                .iter_mut()
-                .filter_map(|list| list.score_of(gate, document))
-                .map(|score| score * *factor);
-            let fields = scores.fold(FieldScores::default(), FieldScores::and);
-            best = best.max(fields.together());
+        for (most, lists) in &mut self.long {
+            let lists = lists.iter_mut();
+            let shares = lists.filter_map(|list| list.share_of(gate, document));
+            let fields = shares.fold(FieldScores::default(), FieldScores::and);
+            best = best.max(fields.together() * *most);
         }
         best
     }
@@ -125,7 +120,7 @@ pub(super) fn for_each_match(
     let mut window = Window::new(lookups.gate, scores);
     // Opened for the first window that is read: of many segments none is.
     let mut opened = None;
-    for number in 0..windows(lookups.gate) {
+    for number in 0..windows(lookups.gate.segment.reader.max_doc()) {
         let ranges = matches.ranges(number);
         if ranges == 0 {
             continue;
@@ -190,7 +185,7 @@ pub(super) fn for_each_with_all(
         return Ok(());
     }
     let mut window = Window::new(lookups.gate, scores);
-    for number in 0..windows(lookups.gate) {
+    for number in 0..windows(lookups.gate.segment.reader.max_doc()) {
         if stop::asked() {
             break;
         }
@@ -204,11 +199,6 @@ pub(super) fn for_each_with_all(
         }
     }
     Ok(())
-}
-
-/// How many windows a segment has.
-pub(super) fn windows(gate: &Gate<'_>) -> usize {
-    gate.segment.reader.max_doc().div_ceil(DOCUMENTS) as usize
 }
 
 /// What the documents of a window score. Empty between windows.
@@ -254,7 +244,7 @@ impl<'g, 's> Window<'g, 's> {
 
     /// Goes to a window of which these ranges are read.
     fn open(&mut self, number: usize, ranges: u64) {
-        self.begin = DocId::try_from(number).unwrap_or(DocId::MAX / DOCUMENTS) * DOCUMENTS;
+        self.begin = DocId::try_from(number).unwrap_or(DocId::MAX / WINDOW) * WINDOW;
         self.parts.clear();
         let mut left = ranges;
         while left != 0 {
@@ -292,28 +282,28 @@ impl<'g, 's> Window<'g, 's> {
             return;
         }
         if clause.short.is_empty()
-            && let [(factor, lists)] = clause.long.as_mut_slice()
+            && let [(most, lists)] = clause.long.as_mut_slice()
             && let [only] = lists.as_mut_slice()
         {
-            let factor = *factor;
-            only.read(gate, &self.parts, |document, score| {
-                if score > 0.0 {
-                    add(place(document), score * factor);
+            let most = *most;
+            only.read(gate, &self.parts, |document, share| {
+                if share > 0.0 {
+                    add(place(document), share * most);
                 }
             });
             return;
         }
-        for (factor, lists) in &mut clause.long {
-            let factor = *factor;
+        for (most, lists) in &mut clause.long {
+            let most = *most;
             for list in lists {
-                list.read(gate, &self.parts, |document, score| {
-                    if score > 0.0 {
-                        way.change(place(document), |fields| fields.and(score * factor));
+                list.read(gate, &self.parts, |document, share| {
+                    if share > 0.0 {
+                        way.change(place(document), |fields| fields.and(share));
                     }
                 });
             }
             way.drain(|place, fields| {
-                best.change(place, |known| known.max(fields.together()));
+                best.change(place, |known| known.max(fields.together() * most));
             });
         }
         for part in &self.parts {

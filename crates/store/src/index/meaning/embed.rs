@@ -263,6 +263,12 @@ impl RecordIndex {
         Ok((waiting, count))
     }
 
+    /// Throws all vectors away; they are made anew.
+    pub(crate) fn forget_vectors(&self) -> Result<()> {
+        let _no_vectors_meanwhile = self.meaning.embedding();
+        self.meaning.drop_vectors()
+    }
+
     /// Removes vectors of what was erased from the disk.
     pub(crate) fn rewrite_vectors(&self) -> Result<()> {
         if self.meaning.info().is_none() || self.meaning.bytes_on_disk() == 0 {

@@ -116,6 +116,13 @@ impl MeaningState {
         }
     }
 
+    /// Drops the file, whatever it holds.
+    fn drop_vectors(&self) -> Result<()> {
+        let mut opened = self.opened();
+        *opened = None;
+        remove_folder(&self.vectors_folder)
+    }
+
     /// Drops a damaged file, unless somebody did already.
     fn discard(&self, damaged: &Opened) -> Result<()> {
         let mut opened = self.opened();

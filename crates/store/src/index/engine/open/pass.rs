@@ -82,6 +82,10 @@ impl OpenIndex {
         if mark.is_some() && mark != source.mark(staged)? {
             return Err(rewritten());
         }
+        // Deletions that it has not seen cannot be replayed any more.
+        if staged > 0 && staged < source.purged_to()? {
+            return Err(rewritten());
+        }
         Ok(())
     }
 
