@@ -7,8 +7,9 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 
 use crate::commands::{
     aggregate, backup, blob, collect, completions, connect, connections, declare, delete, doctor,
-    export, fetch, grant, grants, help, import, index, man, mcp, model, owner_password,
-    owner_token, purge, query, read, restore, schema, search, serve, setup, sign_in, verify,
+    export, fetch, grant, grants, help, import, index, man, mcp, model, moving, nodes,
+    owner_password, owner_token, purge, query, read, restore, schema, search, serve, setup,
+    sign_in, verify,
 };
 
 /// Your records in one place, readable by the agents you allow.
@@ -76,8 +77,10 @@ pub(crate) enum Command {
     SignIn(sign_in::Options),
     Backup(backup::Options),
     Restore(restore::Options),
+    Move(moving::Options),
     Index(index::Options),
     Model(model::Options),
+    Nodes(nodes::Options),
     Delete(delete::Options),
     Purge(purge::Options),
     Completions(completions::Options),

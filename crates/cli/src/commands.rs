@@ -20,6 +20,8 @@ pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod model;
+pub(crate) mod moving;
+pub(crate) mod nodes;
 pub(crate) mod owner_password;
 pub(crate) mod owner_token;
 pub(crate) mod purge;
@@ -61,8 +63,10 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::SignIn(options) => sign_in::run(&options, context),
         Command::Backup(options) => backup::run(&options, context),
         Command::Restore(options) => restore::run(&options, context),
+        Command::Move(options) => moving::run(options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Model(options) => model::run(options, context),
+        Command::Nodes(options) => nodes::run(&options, context),
         Command::Delete(options) => delete::run(&options, context),
         Command::Purge(options) => purge::run(&options, context),
         Command::Help(options) => help::run(&options, context),

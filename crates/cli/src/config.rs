@@ -3,18 +3,24 @@
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use store::keeping::{Keep, KeepRules};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::GlobalOptions;
+use crate::commands::serve::drain_time;
+use crate::database::{self, DatabaseOptions};
 use crate::failure::Failure;
 use crate::keep::keep;
 use crate::output::visible;
 
 /// Where the server listens unless told otherwise.
 const LISTEN: &str = "127.0.0.1:7420";
+
+/// How long a node drains: proxies usually look every two seconds.
+const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -45,15 +51,10 @@ impl Settings {
         elsewhere(&self.data_dir)
     }
 
-    /// Where people reach the server, if that was said.
-    #[expect(clippy::unused_self, reason = "it is a setting like the others")]
-    pub(crate) fn named_public_url(&self) -> Result<Option<String>, Failure> {
-        environment("PDPP_PUBLIC_URL")
-    }
-
     /// Where people would reach a server of this machine that is started as the environment says.
+    #[expect(clippy::unused_self, reason = "it is a setting like the others")]
     pub(crate) fn public_url(&self) -> Result<String, Failure> {
-        if let Some(named) = self.named_public_url()? {
+        if let Some(named) = environment("PDPP_PUBLIC_URL")? {
             return Ok(named);
         }
         // Port 0 means any free port, which only the running server knows.
@@ -77,6 +78,8 @@ pub(crate) struct ServerSettings {
     /// How many tool calls a grant may make in a minute, where it is not the usual number.
     pub(crate) calls_per_minute: Option<u32>,
     pub(crate) keep: KeepRules,
+    /// How long a node that ends still takes requests while it says that it is not ready.
+    pub(crate) drain: Option<Duration>,
     pub(crate) log: LevelFilter,
 }
 
@@ -101,9 +104,80 @@ impl ServerSettings {
                 log: keep_setting("PDPP_KEEP_LOG")?,
                 versions: keep_setting("PDPP_KEEP_VERSIONS")?,
             },
+            drain: Some(drain()?),
             log: log_level()?,
         })
     }
+
+    /// The same with another time to drain, if one was given.
+    pub(crate) fn draining(mut self, given: Option<Duration>) -> Self {
+        self.drain = given.or(self.drain);
+        self
+    }
+}
+
+/// A database that several nodes share, and what a node of it needs.
+#[derive(Debug)]
+pub(crate) struct DatabaseSettings {
+    /// It may hold a password, so it is never printed.
+    pub(crate) url: String,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) blobs: PathBuf,
+    pub(crate) node: String,
+    /// In the folder of blobs, where none is named.
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Whose data is served, where it is not the host of the public address.
+    pub(crate) owner: Option<String>,
+}
+
+impl DatabaseSettings {
+    /// The database, if there is one.
+    pub(crate) fn resolve(options: DatabaseOptions) -> Result<Option<Self>, Failure> {
+        let text = |option: Option<String>, name| match option {
+            Some(text) => Ok(Some(text)),
+            None => environment(name),
+        };
+        let path = |option: Option<PathBuf>, name| match option {
+            Some(path) => Ok(Some(path)),
+            None => environment(name).map(|text| text.map(PathBuf::from)),
+        };
+        let is_any_named = options.names_any();
+        let Some(url) = text(options.database, "PDPP_DATABASE")? else {
+            if is_any_named {
+                let message = "these options are for a node of a database, and none is named";
+                return Err(Failure::coded(2, message, "name it with --database"));
+            }
+            return Ok(None);
+        };
+        let missing = |option: &str, hint: &str| {
+            Failure::coded(2, format!("a node of a database needs {option}"), hint)
+        };
+        let node = text(options.node, "PDPP_NODE")?
+            .ok_or_else(|| missing("--node", "name it, and keep the name: --node a"))?;
+        database::check_node(&node)?;
+        let blobs = path(options.blobs, "PDPP_BLOBS")?.ok_or_else(|| {
+            let hint = "name a folder that all nodes share, such as --blobs /mnt/pdpp-blobs";
+            missing("--blobs", hint)
+        })?;
+        Ok(Some(Self {
+            url,
+            ca: path(options.database_ca, "PDPP_DATABASE_CA")?,
+            blobs,
+            node,
+            secret_file: path(options.secret_file, "PDPP_SECRET_FILE")?,
+            owner: text(options.owner, "PDPP_OWNER")?,
+        }))
+    }
+}
+
+/// The address that the environment says clients reach a server at.
+pub(crate) fn named_public_url() -> Result<Option<String>, Failure> {
+    environment("PDPP_PUBLIC_URL")
+}
+
+/// The database that the environment names.
+pub(crate) fn named_database() -> Result<Option<String>, Failure> {
+    environment("PDPP_DATABASE")
 }
 
 pub(crate) fn owner_password() -> Result<Option<String>, Failure> {
@@ -117,6 +191,15 @@ fn keep_setting(name: &'static str) -> Result<Keep, Failure> {
     keep(&text).map_err(|hint| {
         let message = format!("{name} '{}' is not how much is kept", visible(&text));
         Failure::new(message).hint(hint)
+    })
+}
+
+fn drain() -> Result<Duration, Failure> {
+    let Some(text) = environment("PDPP_DRAIN")? else {
+        return Ok(DRAIN);
+    };
+    drain_time(&text).map_err(|hint| {
+        Failure::new(format!("PDPP_DRAIN '{}' is not a time", visible(&text))).hint(hint)
     })
 }
 

@@ -6,6 +6,7 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+mod database;
 #[cfg(test)]
 mod documentation;
 mod failure;
@@ -15,6 +16,7 @@ mod keep;
 mod local;
 mod log;
 mod moment;
+mod opened;
 mod output;
 mod owner;
 mod pager;

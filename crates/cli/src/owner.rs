@@ -12,7 +12,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, Response, header};
-use contract::seal::SealingKey;
 use grants::DisclosureLog;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rest::Service;
@@ -20,7 +19,7 @@ use rest::owner::wire::{ProgressEvent, Sources};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::directory::OWNER_SOCKET;
-use store::{EmbeddedStore, Store, StoreError};
+use store::{EmbeddedStore, StoreError};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -30,6 +29,7 @@ pub(crate) use self::socket::{HAND_OVER_PATH, SocketLink};
 use crate::context::{Context, new_runtime};
 use crate::failure::{CommandResult, Failure};
 use crate::first_steps;
+use crate::opened::Opened;
 use crate::stop::Stop;
 
 /// How often, and how long apart, a server that is starting or stopping is tried.
@@ -291,16 +291,12 @@ impl Drop for OwnerClient {
 }
 
 fn open_in_process(store: EmbeddedStore, context: &Context) -> CommandResult<Connection> {
-    let key = SealingKey::from_bytes(store.sealing_key()?);
-    let clock = store.clock();
-    let store: Arc<dyn Store> = Arc::new(store);
+    let Opened { store, key, clock } = store.try_into()?;
     let log = DisclosureLog::start(Arc::clone(&store))
         .map_err(|error| Failure::new(format!("no work can be started: {error}")))?;
     let log = Arc::new(log);
     let public_url = context.settings.public_url()?;
-    let is_named = context.settings.named_public_url()?.is_some();
-    let service =
-        Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening(is_named);
+    let service = Service::new(store, key, clock, &public_url, Arc::clone(&log)).not_listening();
     Ok(Connection::InProcess(Box::new(InProcess {
         router: rest::owner_router(service.clone()),
         service,

@@ -21,6 +21,7 @@ mod known_exports;
 mod mcp;
 mod model;
 mod named_files;
+mod nodes;
 mod onboarding;
 mod owner;
 mod places;

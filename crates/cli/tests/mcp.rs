@@ -244,7 +244,7 @@ fn a_server_can_start_and_end_while_an_agent_lives() {
 
 // TR-19: the local tools name the address of the server that runs, or none.
 #[test]
-fn the_address_told_is_the_running_server_s_or_none() {
+fn the_address_told_is_that_of_the_running_server() {
     let (home, grant) = granted();
     let command = format!("mcp --grant {grant}");
     let told = |agent: &mut Agent| {
@@ -255,7 +255,8 @@ fn the_address_told_is_the_running_server_s_or_none() {
     let mut agent = Agent::begin(&home, &command);
     let (provider, url) = told(&mut agent);
     assert_eq!(provider, None);
-    assert!(url.starts_with("pdpp://record/"), "{url}");
+    // HD-11: a page that opens once `pdpp serve` runs, and no `pdpp://record/` where the record has an id.
+    assert!(url.starts_with("http://127.0.0.1:7420/records/"), "{url}");
     assert_eq!(agent.leave(), Some(0));
 
     let server = Server::start(&home);

@@ -27,6 +27,8 @@ pub struct SealingKey {
     cipher: XChaCha20Poly1305,
     nonce_key: [u8; 32],
     digest_key: [u8; 32],
+    /// What was sealed with this one opens too: while a key is replaced, two are in use.
+    also: Option<Box<SealingKey>>,
 }
 
 /// What a token is for. A token of one kind never opens as another.
@@ -92,7 +94,20 @@ impl SealingKey {
             cipher: XChaCha20Poly1305::new(&derived(b"pdpp cursor cipher", &secret).into()),
             nonce_key: derived(b"pdpp cursor nonce", &secret),
             digest_key: derived(b"pdpp keyed digest", &secret),
+            also: None,
         }
+    }
+
+    /// The same key, which also opens what another has sealed.
+    #[must_use]
+    pub fn accepting(mut self, other: Self) -> Self {
+        self.also = Some(Box::new(other));
+        self
+    }
+
+    /// The key itself, and the other one whose seals are good.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.also.as_deref())
     }
 
     /// The seed of the key that signs receipts.
@@ -260,15 +275,14 @@ pub fn open_bytes(
         .split_first_chunk::<NONCE_BYTES>()
         .ok_or(CursorError::Malformed)?;
     let bound = binding.bytes(kind);
-    key.cipher
-        .decrypt(
-            &XNonce::from(*nonce),
-            Payload {
-                msg: sealed,
-                aad: &bound,
-            },
-        )
-        .map_err(|_| CursorError::Foreign)
+    let open = |key: &SealingKey| {
+        let payload = Payload {
+            msg: sealed,
+            aad: &bound,
+        };
+        key.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
+    };
+    key.accepted().find_map(open).ok_or(CursorError::Foreign)
 }
 
 /// A short digest of some texts, the same in every version of this program: for what a token remembers inside.

@@ -178,3 +178,16 @@ proptest! {
         prop_assert_eq!(opened(TokenKind::Page, &asked, &token).is_ok(), made == asked);
     }
 }
+
+#[test]
+fn while_a_key_is_replaced_seals_of_both_open_and_those_of_a_third_do_not() {
+    let replaced = key(2).accepting(key(1));
+    let sealed = |key: &SealingKey| seal(key, TokenKind::Page, &BINDING, &position("m1")).unwrap();
+    for token in [sealed(&key(1)), sealed(&key(2)), sealed(&replaced)] {
+        let opened = open(&replaced, TokenKind::Page, &BINDING, &token);
+        assert_eq!(opened, Ok(position("m1")));
+    }
+    assert_eq!(sealed(&replaced), sealed(&key(2)));
+    let third: Result<Position, _> = open(&replaced, TokenKind::Page, &BINDING, &sealed(&key(3)));
+    assert_eq!(third, Err(CursorError::Foreign));
+}

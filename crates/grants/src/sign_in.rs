@@ -1,6 +1,6 @@
 //! How the owner signs in: a password or a one-time code, and the session of a browser that follows.
 //!
-//! Guessing is slowed by a [`Throttle`] that the server keeps for the life of the process.
+//! Guessing is slowed by a [`Throttle`].
 
 mod browser;
 mod console;
@@ -67,8 +67,6 @@ pub enum SignInError {
 #[derive(Clone, Copy)]
 pub struct SignIn<'a> {
     pub store: &'a dyn Store,
-    /// What slows guessing.
-    pub throttle: &'a Throttle,
     pub now: Instant,
 }
 
@@ -104,12 +102,12 @@ impl SignIn<'_> {
         session: Option<NewSession>,
     ) -> Result<NewSession, SignInError> {
         let session = session.ok_or_else(|| self.wrong(visitor))?;
-        self.throttle.right(&visitor.lane());
+        Throttle::new(self.store).right(&visitor.lane(), self.now);
         Ok(session)
     }
 
     fn wrong(&self, visitor: &Visitor) -> SignInError {
-        let wait = self.throttle.wrong(&visitor.lane(), self.now);
+        let wait = Throttle::new(self.store).wrong(&visitor.lane(), self.now);
         SignInError::Refused { wait }
     }
 }

@@ -219,6 +219,23 @@ pub fn authority_of(store: &dyn Store, id: &str, now: Instant) -> Result<Authori
     Err(TokenError::Unknown)
 }
 
+/// What a grant gives together with the others of its package, paused ones included, without what was allowed beside them.
+pub(crate) fn given(
+    store: &dyn Store,
+    grant: &GrantId,
+    now: Instant,
+) -> Result<Option<GrantedAuthority>, StoreError> {
+    let Some(stored) = store.grant(grant)? else {
+        return Ok(None);
+    };
+    let package = stored.package_id.as_ref().map(|id| store.package(id));
+    let granted = match package.transpose()?.flatten() {
+        Some(package) => package_authority(&package, now),
+        None => grant_authority(&stored, now),
+    };
+    Ok(granted.ok())
+}
+
 /// Leaves out paused grants; when all are, nothing can be read.
 fn refuse_paused(
     store: &dyn Store,

@@ -25,9 +25,13 @@ pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
         )
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
     };
+    if context.service.is_draining() {
+        return Err(not_ready("this server is about to end"));
+    }
     context.service.refuse_rolled_back()?;
     let store = context.service.store.clone();
     let looked = move || {
+        store.check_ready()?;
         store.token_candidates(Default::default())?;
         Ok((store.index_status()?, store.meaning_status()?))
     };
@@ -38,6 +42,9 @@ pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
             if let Some(meaning) = meaning {
                 ready["meaning"] = meaning_state(&meaning);
             }
+        }
+        Ok(Err(StoreError::IndexBuilding { .. })) => {
+            return Err(not_ready("the index of this node is being built"));
         }
         Ok(Err::<_, StoreError>(error)) => {
             tracing::error!(cause = %error, "the store cannot be read");

@@ -141,6 +141,11 @@ const AGGREGATE: &[Param] = &[
         .with_values(Values::Integer(1, 100)),
     FILTER,
 ];
+const SINCE: Param = Param::one(
+    "since",
+    "Only records from then on, a date or a date-time, by the time field of their stream.",
+);
+const UNTIL: Param = Param::one("until", "Only records before then, likewise.");
 const SEARCH: &[Param] = &[
     Param::one(
         "q",
@@ -162,6 +167,8 @@ const SEARCH: &[Param] = &[
     .with_values(Values::Choice(&["relevance", "newest", "oldest"])),
     Param::one("excerpts", "Excerpts per hit at most: 1 unless said.")
         .with_values(Values::Integer(1, 5)),
+    SINCE,
+    UNTIL,
     FILTER,
 ];
 const MEANING: &[Param] = &[
@@ -171,6 +178,8 @@ const MEANING: &[Param] = &[
     ALIAS,
     LIMIT,
     CURSOR,
+    SINCE,
+    UNTIL,
     FILTER,
 ];
 const PUT_BLOB: &[Param] = &[

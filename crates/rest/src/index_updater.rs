@@ -1,5 +1,5 @@
-//! The threads that update the search index after a declaration, a crash, a restored backup or a new format, and make
-//! vectors of what was written, so that no read has to.
+//! The threads that update the search index after a declaration, a crash, a restored backup, a new format or what another node
+//! wrote, and make vectors of what was written, so that no read has to.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use store::stop::Stop;
 use store::{Store, StoreError};
 
-/// How often to look for work.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often to look for work. A node whose records others write is never further behind than this.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long to wait after a failure, which a full disk makes last.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -28,7 +28,7 @@ struct Work {
     failure: &'static str,
 }
 
-const WORK: [Work; 2] = [
+const WORK: [Work; 3] = [
     Work {
         thread: "pdpp-index",
         unit: |store| store.tend_index().map(|()| false),
@@ -38,6 +38,11 @@ const WORK: [Work; 2] = [
         thread: "pdpp-meaning",
         unit: |store| store.embed_some(),
         failure: "vectors cannot be made of new records",
+    },
+    Work {
+        thread: "pdpp-node",
+        unit: |store| store.tend_node().map(|()| false),
+        failure: "other nodes cannot be told that this one lives",
     },
 ];
 

@@ -42,7 +42,7 @@ pub(crate) async fn register(mut context: RequestContext) -> HandlerResult {
         Ok(service.issuer().register(&metadata)?)
     });
     let registered = registered.await?;
-    admitted.reservation.commit();
+    admitted.commit(&context.service).await;
     context.service.notices.tell(&Event::NewClient {
         client_id: registered.client_id.clone(),
         client_name: registered.client_name.clone(),
@@ -98,7 +98,7 @@ pub(crate) async fn authorize(context: RequestContext) -> HandlerResult {
     });
     match taken.await? {
         Ok(request) => {
-            admitted.reservation.commit();
+            admitted.commit(&context.service).await;
             Ok(see_other(&console::consent_path(&request)))
         }
         Err(AuthorizeError {
@@ -126,12 +126,12 @@ pub(crate) async fn device_authorization(mut context: RequestContext) -> Handler
     let parameters = Form::read(&mut context).await?.into_parameters();
     let client_id = parameters.required("client_id")?.to_owned();
     let client = client(&context.service, client_id, &mut admitted).await?;
-    let started = blocking(context.service, move |service| {
+    let started = blocking(Arc::clone(&context.service), move |service| {
         let issuer = service.issuer();
         Ok(issuer.start_device(&client, &parameters, DEVICE_PAGE)?)
     });
     let started = started.await?;
-    admitted.reservation.commit();
+    admitted.commit(&context.service).await;
     Ok(uncached(problem::json(StatusCode::OK, &started)?))
 }
 
@@ -185,7 +185,7 @@ async fn client(
     });
     let client = client.await?;
     // The client is stored, whatever becomes of the request.
-    admitted.reservation.commit();
+    admitted.commit(service).await;
     Ok(client)
 }
 
@@ -193,6 +193,19 @@ async fn client(
 struct Admitted {
     lane: Lane,
     reservation: Reservation,
+}
+
+impl Admitted {
+    /// The request stored something, so it counts.
+    async fn commit(&mut self, service: &Arc<Service>) {
+        if let Some(accepted) = self.reservation.commit() {
+            let counted = blocking(Arc::clone(service), move |service| {
+                Ok(accepted.count(service.now()))
+            });
+            // What was stored is not refused because it could not be counted.
+            let _ = counted.await;
+        }
+    }
 }
 
 /// Admits a request that stores something, unless it comes from a page in the background or there are too many. The
@@ -205,8 +218,12 @@ fn admit(
     async move {
         seen?;
         let lane = lane.await?;
-        let reservation = service.registrations.admit(&lane, service.now());
-        let reservation = reservation.map_err(too_many)?;
+        let counted = lane.clone();
+        let reservation = blocking(service, move |service| {
+            let admitted = service.registrations.admit(&counted, service.now());
+            admitted.map_err(|error| Problem::internal("a request could not be counted", &error))
+        });
+        let reservation = reservation.await?.map_err(too_many)?;
         Ok(Admitted { lane, reservation })
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod grants;
 mod import;
 pub(crate) mod maintenance;
 mod model;
+mod nodes;
 mod progress;
 pub(crate) mod records;
 mod sign_in;
@@ -118,6 +119,8 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
     route!(Post "/owner/model", "ownerAddModel", &[], model::add),
     route!(Delete "/owner/model", "ownerRemoveModel", &[], model::remove),
     route!(Post "/owner/model/embed", "ownerEmbed", &[], model::embed),
+    route!(Get "/owner/nodes", "ownerNodes", &[], nodes::list),
+    route!(Delete "/owner/nodes/{node}", "ownerForgetNode", &[], nodes::forget),
     route!(Post "/owner/purge", "ownerPurge", &[], maintenance::purge),
     route!(
         Get "/owner/inspection",

@@ -10,7 +10,7 @@ use contract::query::{
     ChangesSince, Count, ExpandRequest, Filter, ListOptions, Order, PageLimit, Projection, Reading,
     RecordQuery, RecordsQuery, Sort, WindowQuery,
 };
-use contract::search::{Matching, SearchOrder, SearchQuery, parse_excerpts};
+use contract::search::{Matching, SearchOrder, SearchQuery, parse_excerpts, parse_period};
 use contract::window::WindowSelector;
 
 use crate::params::{Params, invalid_param, quoted};
@@ -290,6 +290,7 @@ pub(crate) fn search(
     if let Some(text) = params.text("excerpts") {
         query.excerpts = parse_excerpts(text)?;
     }
+    query.period = parse_period(params.text("since"), params.text("until"))?;
     query.filtered(filters(params)?)
 }
 

@@ -46,6 +46,16 @@ impl Rate {
 }
 
 impl Bucket {
+    /// A bucket that somebody else kept.
+    pub(crate) fn full_from(full_at: Instant) -> Self {
+        Self { full_at }
+    }
+
+    /// From when on it is as good as new.
+    pub(crate) fn is_full_from(self) -> Instant {
+        self.full_at
+    }
+
     /// When it will be full. More than a window ahead can only come from a clock that was set back.
     fn full_at(self, rate: Rate, now: Instant) -> i64 {
         let latest = now.0.saturating_add(rate.window_micros());
@@ -70,10 +80,6 @@ impl Bucket {
         }
         self.full_at = Instant(full_at);
         Ok(())
-    }
-
-    pub(crate) fn give_back(&mut self, rate: Rate) {
-        self.full_at = Instant(self.full_at.0.saturating_sub(rate.unit_micros()));
     }
 }
 
@@ -113,8 +119,6 @@ mod tests {
         assert_eq!(other.take(RATE, 3, now), wait);
         assert_eq!(other.take(RATE, 2, now), Ok(()));
         assert_eq!(other.used(RATE, now), 3);
-        other.give_back(RATE);
-        assert_eq!(other.used(RATE, now), 2);
         let later = Instant(now.0 + 20_000_000);
         let refilled = buckets.bucket(&"a", later);
         assert_eq!(refilled.take(RATE, 1, later), Ok(()));

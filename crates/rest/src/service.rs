@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -15,7 +16,7 @@ use contract::time::{Clock, Instant};
 use grants::DisclosureLog;
 use grants::budget::Meter;
 use grants::oauth::Issuer;
-use grants::sign_in::{Console, Throttle};
+use grants::sign_in::Console;
 use read::{Disclosures, NotNoted, ReaderSettings};
 use store::Store;
 use store::grants::Disclosure;
@@ -46,8 +47,6 @@ pub struct Service {
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) admission: Queue,
-    /// Delays guesses at the sign-in page.
-    pub(crate) throttle: Arc<Throttle>,
     pub(crate) password_queue: PasswordQueue,
     /// Limits what strangers can store.
     pub(crate) registrations: RegistrationLimit,
@@ -65,6 +64,7 @@ pub struct Service {
     /// What clients were shown lately.
     pub(crate) readings: Arc<Readings>,
     pub(crate) notices: Notices,
+    draining: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +140,7 @@ impl Service {
     ) -> Self {
         let public_url = public_url.trim_end_matches('/');
         let notices = Notices::default();
+        let registrations = RegistrationLimit::new(Arc::clone(&store));
         let sink = DisclosureSink {
             notices: notices.clone(),
             log: Arc::clone(&disclosures),
@@ -150,7 +151,7 @@ impl Service {
             store,
             reader_settings: ReaderSettings {
                 sealing_key,
-                public_url: Some(public_url.to_owned()),
+                public_url: public_url.to_owned(),
                 clock,
                 disclosures: Some(Arc::new(sink)),
                 max_bytes: None,
@@ -163,9 +164,8 @@ impl Service {
             limits: Limits::default(),
             metrics: Arc::default(),
             admission: Queue::default(),
-            throttle: Arc::default(),
             password_queue: PasswordQueue::default(),
-            registrations: RegistrationLimit::default(),
+            registrations,
             documents: None,
             proxies: Arc::default(),
             backups: Arc::default(),
@@ -174,14 +174,14 @@ impl Service {
             readings: Arc::default(),
             setup: None,
             notices,
+            draining: Arc::default(),
         }
     }
 
-    /// The service without a listener: it names no address, unless one was configured.
+    /// The service without a listener. Citations lead to the address that a server with the same settings has.
     #[must_use]
-    pub fn not_listening(mut self, keeps_address: bool) -> Self {
+    pub fn not_listening(mut self) -> Self {
         self.listening = false;
-        self.reader_settings.public_url = self.reader_settings.public_url.filter(|_| keeps_address);
         self
     }
 
@@ -238,6 +238,15 @@ impl Service {
     pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
         self.proxies = proxies.into();
         self
+    }
+
+    /// From now on `/readyz` says that requests had better go elsewhere. Those that come are answered as before.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
     }
 
     /// Waits for a slot, at most for the time limit of a read.

@@ -79,6 +79,14 @@ pub trait Catalog {
     fn stream_stats(&self) -> Result<Vec<StreamStats>>;
 }
 
+/// Refuses a display name that PostgreSQL could not keep, also where another database could: a directory may move there.
+pub(crate) fn check_display_name(name: &str) -> Result<()> {
+    if name.contains('\0') {
+        return Err(StoreError::NulInName);
+    }
+    Ok(())
+}
+
 /// Refuses a version of a declaration that was registered before with other content.
 pub(crate) fn refuse_other_content(known: &str, declaration: &Declaration) -> Result<()> {
     if json::same_value(known, declaration.as_str()) {

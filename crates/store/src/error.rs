@@ -29,6 +29,40 @@ pub enum StoreError {
         /// What gave it away.
         reason: String,
     },
+    /// A node's folder, which holds no records, was opened as if it held them.
+    #[error("{} is the folder of {node}, and no server runs on it. Start it with `pdpp serve --database`, and run the command again.", path.display())]
+    OfNode {
+        path: PathBuf,
+        /// The node and its database, for people.
+        node: String,
+    },
+    /// The folder that a node is to use holds records of its own.
+    #[error("{} holds records of its own, and those of a node are in the database. Name another folder with --data-dir; nothing was changed.", path.display())]
+    HoldsRecords { path: PathBuf },
+    /// The database has other owners, and this one was not named as one to be added.
+    #[error(
+        "the database {place} holds the data of {others}, and nothing of {owner}. Serve it under the address it had, with --public-url, or name its owner with --owner; nothing was changed."
+    )]
+    UnknownOwner {
+        place: String,
+        owner: String,
+        others: String,
+    },
+    #[error(
+        "another node runs under the name {0:?}. Give each its own with --node; nothing was changed."
+    )]
+    NodeRuns(String),
+    #[error("the node {0:?} is not known. `pdpp nodes` lists those that are.")]
+    UnknownNode(String),
+    #[error(
+        "the node {0:?} runs. Stop it first, or wait a moment if it was just lost; nothing was changed."
+    )]
+    NodeNotStopped(String),
+    /// Deleted records are erased only as far as every node has seen that they were deleted.
+    #[error(
+        "what was deleted last is not erased yet: {0} has not seen all of it. Start that node, or count on it no longer with `pdpp nodes forget`; then run `pdpp purge` again."
+    )]
+    NodesBehind(String),
     /// The data was written by a later release.
     #[error("{} was written by a newer pdpp (format {found}; this one reads up to {supported}). Upgrade pdpp and try again; nothing was changed.", path.display())]
     Newer {
@@ -122,10 +156,24 @@ pub enum StoreError {
     /// The database failed in a way that has no better name.
     #[error("the database {place}: {detail}")]
     Database { place: String, detail: String },
+    /// What is there already would be mixed with what is moved.
     #[error(
-        "the database {place} is backed up with its own tools, such as `pg_dump`, together with the folder of blobs; nothing was written"
+        "the owner {owner} in the database {place} is not empty: it has {holds}. Name another with --owner, or start from an empty database; nothing was changed."
     )]
-    BackedUpElsewhere { place: String },
+    OwnerNotEmpty {
+        place: String,
+        owner: String,
+        /// The first table with rows.
+        holds: String,
+    },
+    /// The store holds something that PostgreSQL cannot, or that must be looked at first.
+    #[error("{} cannot be moved: {reason}; nothing was changed.", path.display())]
+    NotMovable { path: PathBuf, reason: String },
+    /// A name that not every database can keep.
+    #[error(
+        "the name of a connection cannot hold the character NUL. Leave it out; nothing was changed."
+    )]
+    NulInName,
     #[error("connector '{0}' is not declared. Register it with `pdpp declare FILE`.")]
     UnknownConnector(ConnectorKey),
     #[error("connection '{0}' does not exist. `pdpp connections` lists the configured ones.")]

@@ -38,6 +38,8 @@ pub struct Inspection {
     pub damaged_index: Vec<Damage>,
     /// Whether something was erased of which bytes may still be on the disk.
     pub traces_left: bool,
+    /// The nodes on whose disks they may be.
+    pub traces_on: Vec<String>,
     /// How many bytes of room it takes to finish that.
     pub room_to_erase: u64,
     /// The rollback of the store that the owner has not accepted yet.

@@ -48,6 +48,10 @@ pub enum EntryKind {
     Budget,
     /// A grant under which nothing can be read until its owner has looked.
     Pause,
+    /// How often somebody guessed wrong.
+    WrongGuesses,
+    /// How much of a limit is used up.
+    Limit,
 }
 
 impl EntryKind {
@@ -72,6 +76,8 @@ impl EntryKind {
             Self::AskingOff => "asking_off",
             Self::Budget => "budget",
             Self::Pause => "pause",
+            Self::WrongGuesses => "wrong_guesses",
+            Self::Limit => "limit",
         }
     }
 }

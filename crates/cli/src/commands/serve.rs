@@ -6,14 +6,12 @@ mod listen;
 mod sample;
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use contract::seal::SealingKey;
 use contract::time::{Clock, Instant};
 use grants::sign_in::Console;
 use grants::{DisclosureLog, Secret};
@@ -26,11 +24,14 @@ use tokio::sync::watch;
 
 use crate::commands::collect;
 use crate::commands::setup::ServedSetup;
-use crate::config::{ServerSettings, owner_password};
+use crate::config::{DatabaseSettings, ServerSettings, owner_password};
 use crate::context::Context;
+use crate::database::{self, DatabaseOptions};
 use crate::failure::{CommandResult, Failure};
 use crate::keep;
 use crate::log;
+use crate::moment;
+use crate::opened::Opened;
 use crate::owner::{OwnerClient, OwnerSocket};
 use crate::stop::Stop;
 
@@ -71,38 +72,47 @@ pub(crate) struct Options {
     )]
     console_url: Option<String>,
     #[command(flatten)]
+    database: DatabaseOptions,
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = drain_time,
+        help = "How long /readyz says no before a node that was told to end stops to take requests [env: PDPP_DRAIN] [default: 5s]"
+    )]
+    drain: Option<Duration>,
+    #[command(flatten)]
     keep: keep::KeepOptions,
 }
 
 pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let settings =
-        ServerSettings::resolve(options.listen, options.public_url, options.console_url)?;
+        ServerSettings::resolve(options.listen, options.public_url, options.console_url)?
+            .draining(options.drain);
     let rules = options.keep.rules(settings.keep);
     let address = listen::address(&settings.listen)?;
     let console = listen::chosen_console(&settings)?;
     log::start(settings.log);
     let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
-    let store = OwnerClient::open_for_server(context, "pdpp serve")?;
-    if options.demo {
-        sample::load(&store, context)?;
-    }
-    let key = SealingKey::from_bytes(store.sealing_key()?);
-    let clock = store.clock();
-    let has_password = password_is_set(&store, clock.now())?;
-    check_exposure(context, address, has_password)?;
+    let database = DatabaseSettings::resolve(options.database)?;
+    let is_node = database.is_some();
+    // No proxy has another server for a data directory.
+    let drain = settings.drain.filter(|_| is_node).unwrap_or_default();
     // Held to the end: the directory must be ours for as long as the socket in it is.
-    let store: Arc<dyn Store> = Arc::new(store);
+    let Opened { store, key, clock } = open(database, settings.public_url.as_deref(), context)?;
+    if options.demo {
+        sample::load(&*store, context)?;
+    }
+    let has_password = password_is_set(&*store, clock.now())?;
+    let set_password = (!has_password).then(|| set_password(context, is_node));
+    listen::check_exposure(address, set_password.as_deref())?;
     let (tcp, beside, address) = listen::bind(address)?;
     let socket = OwnerPlace::take(context)?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);
     let console = console.unwrap_or_else(|| Console::for_public_url(public_url));
     let log = Arc::new(or_cannot_start(DisclosureLog::start(Arc::clone(&store)))?);
-    let _updater = or_cannot_start(IndexUpdater::start(&store))?;
-    let notify = settings
-        .notify_command
-        .map(rest::notify_by_command)
-        .transpose();
+    let updater = or_cannot_start(IndexUpdater::start(&store))?;
+    let notify = settings.notify_command.map(rest::notify_by_command);
     let service = Service::new(
         Arc::clone(&store),
         key,
@@ -113,7 +123,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     .with_console(console.clone())
     .with_documents(Arc::new(documents::Guarded::default()))
     .with_trusted_proxies(settings.trusted_proxies)
-    .with_notify(or_cannot_start(notify)?)
+    .with_notify(or_cannot_start(notify.transpose())?)
     .with_uploads(&context.settings.data_dir.join("uploads"))
     .with_setup(Arc::new(ServedSetup::new(public_url, context)))
     .with_limits(limits(settings.calls_per_minute))
@@ -122,24 +132,46 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
 
     let runtime = or_cannot_start(Runtime::new())?;
     let served = runtime.block_on(async {
-        let mut stop = or_cannot_start(Stop::new())?;
+        let stop = or_cannot_start(Stop::new())?;
         let tcp = or_cannot_start(tokio::net::TcpListener::from_std(tcp))?;
         let beside = beside.map(tokio::net::TcpListener::from_std).transpose();
         let tcp = Listeners::from(tcp).and(or_cannot_start(beside)?);
         announce(context, public_url, &own_url, &console, &sign_in);
         begin(context, &*store);
-        let serving = serve(service, tcp, socket, capacity, &mut stop);
+        let serving = serve(service, tcp, socket, capacity, Ending { stop, drain });
         tokio::select! { () = serving => {}, () = maintain(&*clock, rules, &store) => {} }
         Ok(())
     });
     runtime.shutdown_timeout(LAST_WORK);
-    served.and(flush(&log))
+    drop(updater);
+    served.and(leave(&*store, &log))
 }
 
-/// Without a password, others must not reach the pages.
-fn check_exposure(context: &Context, address: SocketAddr, has_password: bool) -> CommandResult {
-    let set = context.command("owner-password");
-    listen::check_exposure(address, (!has_password).then_some(&set))
+/// Writes what was disclosed, and says that this node ends. Others find out by themselves where that cannot be said.
+fn leave(store: &dyn Store, log: &DisclosureLog) -> CommandResult {
+    let flushed = flush(log);
+    let _ = store.leave();
+    flushed
+}
+
+/// The records: those of the database, or else those of the data directory.
+fn open(
+    database: Option<DatabaseSettings>,
+    public_url: Option<&str>,
+    context: &Context,
+) -> CommandResult<Opened> {
+    match database {
+        Some(settings) => database::open(settings, public_url, context).map(Opened::from),
+        None => Ok(OwnerClient::open_for_server(context, "pdpp serve")?.try_into()?),
+    }
+}
+
+/// How a password is set before others may reach the pages. No command reaches a node that does not run yet.
+fn set_password(context: &Context, is_node: bool) -> String {
+    if is_node {
+        return "PDPP_OWNER_PASSWORD in the environment of a node that starts".to_owned();
+    }
+    context.command("owner-password").to_string()
 }
 
 fn flush(log: &DisclosureLog) -> CommandResult {
@@ -311,13 +343,24 @@ impl OwnerPlace {
     }
 }
 
+/// How serving ends: at a signal, after the time in which proxies are told to send requests elsewhere.
+struct Ending {
+    stop: Stop,
+    drain: Duration,
+}
+
+/// How long to drain, as people write it.
+pub(crate) fn drain_time(text: &str) -> Result<Duration, String> {
+    moment::span(text).ok_or_else(|| "write a time such as 5s or 1m".to_owned())
+}
+
 /// Serves both listeners until the first signal and until what is under way has ended, or a second signal comes.
 async fn serve(
     service: Service,
     tcp: Listeners,
     socket: OwnerPlace,
     capacity: Capacity,
-    stop: &mut Stop,
+    ending: Ending,
 ) {
     let (stopping, stopped) = watch::channel(false);
     let until_stopped = |mut stopped: watch::Receiver<bool>| async move {
@@ -325,6 +368,7 @@ async fn serve(
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let router = rest::router(service.clone());
+    let drained = service.clone();
     let clients = rest::serve_within(capacity, tcp, router, until_stopped(stopped.clone()));
     let owner = async {
         let bound = tokio::select! {
@@ -341,9 +385,14 @@ async fn serve(
         }
     };
     let signals = async {
+        let Ending { mut stop, drain } = ending;
         stop.signalled().await;
+        drained.drain();
+        let second = tokio::time::timeout(drain, stop.signalled()).await;
         stopping.send_replace(true);
-        stop.signalled().await;
+        if second.is_err() {
+            stop.signalled().await;
+        }
     };
     tokio::select! {
         ((), ()) = async { tokio::join!(clients, owner) } => {}

@@ -10,6 +10,9 @@ use super::{root, text_of};
 
 const DOCKERFILE: &str = "packaging/Dockerfile";
 const UNIT: &str = "packaging/pdpp.service";
+const NODE_UNIT: &str = "packaging/nodes/node.conf";
+const NODES: &str = "packaging/nodes/compose.yaml";
+const PROXY: &str = "packaging/nodes/haproxy.cfg";
 const BUNDLE: &str = "packaging/mcpb/manifest.json";
 const REGISTRY: &str = "packaging/server.json";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -138,6 +141,40 @@ fn the_unit_runs_the_server_and_gives_it_nothing_else() {
         ("RestrictAddressFamilies", "AF_INET AF_INET6 AF_UNIX"),
     ] {
         assert_eq!(set(name), [value], "{name}");
+    }
+}
+
+/// What a file sets with a name, at any depth, in its order.
+fn settings<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    text.lines()
+        .filter_map(|line| line.trim().strip_prefix(name))
+        .map(str::trim)
+        .collect()
+}
+
+#[test]
+fn nodes_have_names_of_their_own_and_the_proxy_knows_them_all() {
+    let (nodes, proxy) = (text_of(NODES), text_of(PROXY));
+    let names = settings(&nodes, "PDPP_NODE:");
+    assert_eq!(names, ["a", "b"]);
+    let port = &instructions("EXPOSE")[0];
+    let behind: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name} {name}:{port}"))
+        .collect();
+    assert_eq!(settings(&proxy, "server "), behind);
+    assert!(proxy.contains("option httpchk GET /readyz"));
+    // Only the proxy is believed, at the address it has.
+    let believed = settings(&nodes, "PDPP_TRUSTED_PROXIES:");
+    assert_eq!(believed, settings(&nodes, "ipv4_address:"));
+    for name in &names {
+        assert!(nodes.contains(&format!("index-{name}:/data")), "{name}");
+    }
+    // All that a node needs is said, here or in the file of secrets.
+    for unit in [&nodes, &text_of(NODE_UNIT)] {
+        for name in ["DATABASE", "NODE", "BLOBS", "SECRET_FILE", "PUBLIC_URL"] {
+            assert!(unit.contains(&format!("PDPP_{name}")), "{name}");
+        }
     }
 }
 
@@ -274,7 +311,7 @@ fn the_entry_for_the_registry_is_one_that_it_accepts() {
 #[test]
 fn every_variable_that_a_package_sets_is_there() {
     let there = known_variables();
-    for path in [DOCKERFILE, UNIT, BUNDLE, REGISTRY] {
+    for path in [DOCKERFILE, UNIT, NODE_UNIT, NODES, BUNDLE, REGISTRY] {
         let set = variables(&text_of(path));
         let invented: Vec<&String> = set.difference(&there).collect();
         assert!(invented.is_empty(), "{path}: {invented:?}");

@@ -2,6 +2,10 @@
 
 use std::net::IpAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
 /// One address, or one browser in which the owner has signed in.
 ///
 /// A known browser is counted by itself, so that others at its address cannot use up its limit.
@@ -20,6 +24,17 @@ impl Lane {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         })
+    }
+}
+
+impl Lane {
+    /// The key under which a registry counts it. Addresses of visitors are not kept as they are.
+    pub fn key(&self) -> String {
+        let (kind, name) = match self {
+            Self::Address(address) => ("address", address.to_string()),
+            Self::Browser(name) => ("browser", name.clone()),
+        };
+        format!("{kind}:{}", URL_SAFE_NO_PAD.encode(Sha256::digest(name)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use grants::oauth::{Answer, Decider};
-use grants::sign_in::{SignIn, Throttle, Visitor, new_code, session, set_password};
+use grants::sign_in::{SignIn, Visitor, new_code, session, set_password};
 use proptest::prelude::*;
 use store::Registry as _;
 use store::registry::EntryKind;
@@ -148,10 +148,8 @@ fn what_signs_in_stays_out_of_debug_forms_errors_documents_and_the_disk() {
     let mut watch = Watch::default();
     set_password(world.store(), "correct horse battery", world.now()).unwrap();
     let code = new_code(world.store(), world.now()).unwrap();
-    let throttle = Throttle::default();
     let door = SignIn {
         store: world.store(),
-        throttle: &throttle,
         now: world.now(),
     };
     let visitor = Visitor {

@@ -1,13 +1,17 @@
 //! How the owner signs in, stays signed in and is signed out.
 
-use std::time::Duration;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use contract::time::Instant;
 use grants::oauth::Decider;
 use grants::sign_in::{
-    NewSession, PasswordError, Session, SignIn, SignInError, Throttle, Visitor, end_all_sessions,
+    NewSession, PasswordError, Session, SignIn, SignInError, Visitor, end_all_sessions,
     end_other_sessions, end_session, has_password, known_browser, new_code, remove_password,
     session, sessions, set_password,
 };
+use store::{PostgresOptions, PostgresStore};
 
 use crate::flow::{ask, client, issuer, mail, review, winners};
 use crate::world::World;
@@ -23,19 +27,16 @@ fn visitor() -> Visitor {
     }
 }
 
-fn door<'a>(world: &'a World, throttle: &'a Throttle) -> SignIn<'a> {
+fn door(world: &World) -> SignIn<'_> {
     SignIn {
         store: world.store(),
-        throttle,
         now: world.now(),
     }
 }
 
 fn signed_in(world: &World) -> NewSession {
     let code = new_code(world.store(), world.now()).unwrap();
-    door(world, &Throttle::default())
-        .by_code(&visitor(), code.expose())
-        .unwrap()
+    door(world).by_code(&visitor(), code.expose()).unwrap()
 }
 
 fn verified(world: &World, new: &NewSession) -> Option<Session> {
@@ -45,8 +46,7 @@ fn verified(world: &World, new: &NewSession) -> Option<Session> {
 #[test]
 fn a_password_lets_its_owner_in_and_nobody_else() {
     let world = World::new();
-    let throttle = Throttle::default();
-    let enter = |password: &str| door(&world, &throttle).by_password(&visitor(), password);
+    let enter = |password: &str| door(&world).by_password(&visitor(), password);
     assert!(
         matches!(enter(PASSWORD), Err(SignInError::Refused { .. })),
         "none is set"
@@ -76,29 +76,22 @@ fn a_password_lets_its_owner_in_and_nobody_else() {
 #[test]
 fn a_sign_in_code_works_once_within_a_quarter_of_an_hour() {
     let world = World::new();
-    let throttle = Throttle::default();
     let code = new_code(world.store(), world.now()).unwrap();
     assert!(
         verified(
             &world,
-            &door(&world, &throttle)
-                .by_code(&visitor(), code.expose())
-                .unwrap()
+            &door(&world).by_code(&visitor(), code.expose()).unwrap()
         )
         .is_some()
     );
-    let again = door(&world, &throttle).by_code(&visitor(), code.expose());
+    let again = door(&world).by_code(&visitor(), code.expose());
     assert!(matches!(again, Err(SignInError::Refused { .. })));
     let late = new_code(world.store(), world.now()).unwrap();
     world.wait(Duration::from_mins(15));
-    let refused = door(&world, &throttle).by_code(&visitor(), late.expose());
+    let refused = door(&world).by_code(&visitor(), late.expose());
     assert!(matches!(refused, Err(SignInError::Refused { .. })));
     let raced = new_code(world.store(), world.now()).unwrap();
-    let enter = || {
-        door(&world, &Throttle::default())
-            .by_code(&visitor(), raced.expose())
-            .ok()
-    };
+    let enter = || door(&world).by_code(&visitor(), raced.expose()).ok();
     assert_eq!(winners(enter), 1);
 }
 
@@ -106,27 +99,20 @@ fn a_sign_in_code_works_once_within_a_quarter_of_an_hour() {
 fn wrong_guesses_wait_and_the_right_one_never_does() {
     // TR-06: whatever is guessed, and however often.
     let world = World::new();
-    let throttle = Throttle::default();
     set_password(world.store(), PASSWORD, world.now()).unwrap();
     let wait = |refused: Result<NewSession, SignInError>| match refused.unwrap_err() {
         SignInError::Refused { wait } => wait.as_secs(),
         other => panic!("{other}"),
     };
     for _ in 0..10 {
-        wait(door(&world, &throttle).by_password(&visitor(), "wrong"));
-        wait(door(&world, &throttle).by_code(&visitor(), "wrong"));
+        wait(door(&world).by_password(&visitor(), "wrong"));
+        wait(door(&world).by_code(&visitor(), "wrong"));
     }
-    let slow = door(&world, &throttle).by_password(&visitor(), "wrong");
+    let slow = door(&world).by_password(&visitor(), "wrong");
     assert_eq!(wait(slow), 5);
-    assert!(
-        door(&world, &throttle)
-            .by_password(&visitor(), PASSWORD)
-            .is_ok()
-    );
+    assert!(door(&world).by_password(&visitor(), PASSWORD).is_ok());
     let code = new_code(world.store(), world.now()).unwrap();
-    let new = door(&world, &throttle)
-        .by_code(&visitor(), code.expose())
-        .unwrap();
+    let new = door(&world).by_code(&visitor(), code.expose()).unwrap();
     // The browser is known from now on, whatever others do at its address.
     let known = |new: &NewSession| known_browser(world.store(), new.browser.expose(), world.now());
     let own = Visitor {
@@ -134,8 +120,8 @@ fn wrong_guesses_wait_and_the_right_one_never_does() {
         ..visitor()
     };
     assert!(own.known.is_some());
-    assert_eq!(wait(door(&world, &throttle).by_password(&own, "wrong")), 0);
-    let again = door(&world, &throttle).by_password(&own, PASSWORD).unwrap();
+    assert_eq!(wait(door(&world).by_password(&own, "wrong")), 0);
+    let again = door(&world).by_password(&own, PASSWORD).unwrap();
     assert_eq!(again.browser.expose(), new.browser.expose());
     assert!(
         known_browser(world.store(), "pdpp_browser_made-up", world.now())
@@ -209,4 +195,56 @@ fn a_session_decides() {
             .approve(&request, &digest, Decider::Session(&session))
             .is_ok()
     );
+}
+
+/// An owner of a PostgreSQL that the environment names, on two nodes.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says where tests run, and nothing of the program"
+)]
+fn two_nodes(folder: &Path, now: Instant) -> Option<[PostgresStore; 2]> {
+    let url = std::env::var("TEST_POSTGRES").ok()?;
+    let started = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let owner = format!("g{}-{}", std::process::id(), started.as_nanos());
+    Some(["a", "b"].map(|node| {
+        let options = PostgresOptions {
+            url: url.clone(),
+            ca: None,
+            owner: owner.clone(),
+            add_owner: true,
+            data_dir: folder.join(node),
+            blobs: folder.join("blobs"),
+            node: format!("{node}-{owner}"),
+            holder: "a test".to_owned(),
+            clock: Arc::new(now),
+            secret: [7; 32],
+            other_secret: None,
+        };
+        PostgresStore::open(options).unwrap()
+    }))
+}
+
+#[test]
+fn wrong_guesses_count_on_every_node() {
+    // TR-06
+    let (folder, now) = (tempfile::tempdir().unwrap(), Instant(1_000_000_000_000_000));
+    let Some(nodes) = two_nodes(folder.path(), now) else {
+        return;
+    };
+    let wait = |node: &PostgresStore| {
+        let door = SignIn { store: node, now };
+        match door.by_code(&visitor(), "wrong").unwrap_err() {
+            SignInError::Refused { wait } => wait.as_millis(),
+            other => panic!("{other}"),
+        }
+    };
+    let waits: Vec<u128> = nodes.iter().cycle().take(8).map(wait).collect();
+    assert_eq!(waits, [0, 0, 0, 0, 0, 250, 500, 1_000]);
+    // Also where they guess at the same time.
+    std::thread::scope(|scope| {
+        for node in nodes.iter().cycle().take(4) {
+            scope.spawn(move || wait(node));
+        }
+    });
+    assert_eq!(wait(&nodes[0]), 5_000);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 use grants::oauth::DecisionError;
-use grants::sign_in::Lane;
+use grants::sign_in::{Lane, Throttle};
 
 use super::consent::{consent_path, decision_problem};
 use super::frame::{Frame, Section};
@@ -48,10 +48,13 @@ pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
     let found = blocking(Arc::clone(&context.service), move |service| {
         match service.issuer().request_of_user_code(&code) {
             Ok(request) => {
-                service.throttle.right(&lane);
+                Throttle::new(&*service.store).right(&lane, service.now());
                 Ok(Ok(request))
             }
-            Err(DecisionError::Unknown) => Ok(Err(service.throttle.wrong(&lane, service.now()))),
+            Err(DecisionError::Unknown) => {
+                let wait = Throttle::new(&*service.store).wrong(&lane, service.now());
+                Ok(Err(wait))
+            }
             Err(error) => Err(decision_problem(&error)),
         }
     });

@@ -83,7 +83,6 @@ async fn check(
         let _permit = permit;
         let door = SignIn {
             store: &*service.store,
-            throttle: &service.throttle,
             now: service.now(),
         };
         let entered = match &secret {

@@ -150,6 +150,7 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
             damaged_blobs: damage_list(found.damaged_blobs),
             damaged_index: damage_list(found.damaged_index),
             traces_left: found.traces_left,
+            traces_on: found.traces_on,
             room_to_erase: found.room_to_erase,
             rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
             unmarked: found.unmarked,

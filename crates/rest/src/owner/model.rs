@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use store::{Store, StoreError};
 
-use super::progress::stream_progress;
+use super::progress::{ProgressSender, stream_progress};
 use super::wire::{Embedded, ModelFolder, ModelState, Refusal};
 use super::{answer, json_body};
 use crate::table::{HandlerResult, RequestContext};
@@ -39,17 +39,26 @@ pub(super) async fn remove(context: RequestContext) -> HandlerResult {
 pub(super) async fn embed(context: RequestContext) -> HandlerResult {
     let store = Arc::clone(&context.service.store);
     Ok(stream_progress(move |progress| {
-        let refused = |error: StoreError| Refusal::from(&error);
-        loop {
-            let state = state(&*store).map_err(refused)?;
-            progress.report(Embedded {
-                records: state.embedded,
-            });
-            if !store.embed_some().map_err(refused)? {
-                return self::state(&*store).map_err(refused);
-            }
-        }
+        // Making vectors lowers the priority of its thread, and this one serves others afterwards.
+        let embedding = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| embed_all(&*store, progress));
+            thread.join()
+        });
+        embedding.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }))
+}
+
+fn embed_all(store: &dyn Store, progress: &ProgressSender) -> Result<ModelState, Refusal> {
+    let refused = |error: StoreError| Refusal::from(&error);
+    loop {
+        let state = state(store).map_err(refused)?;
+        progress.report(Embedded {
+            records: state.embedded,
+        });
+        if !store.embed_some().map_err(refused)? {
+            return self::state(store).map_err(refused);
+        }
+    }
 }
 
 fn state(store: &dyn Store) -> Result<ModelState, StoreError> {

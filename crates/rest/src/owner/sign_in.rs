@@ -25,9 +25,9 @@ pub(super) async fn password(mut context: RequestContext) -> HandlerResult {
 
 /// The public URL, if a server listens.
 pub(super) async fn server(context: RequestContext) -> HandlerResult {
-    let address = ServerAddress {
-        public_url: context.service.reader_settings.public_url.clone(),
-    };
+    let service = &context.service;
+    let public_url = service.listening.then(|| service.public_url.to_string());
+    let address = ServerAddress { public_url };
     problem::json(StatusCode::OK, &address)
 }
 

@@ -241,6 +241,9 @@ pub struct Inspected {
     pub damaged_index: Vec<Damaged>,
     /// Whether erased bytes may still be on the disk.
     pub traces_left: bool,
+    /// The nodes on whose disks they may be.
+    #[serde(default)]
+    pub traces_on: Vec<String>,
     /// How many bytes of disk space finishing that takes.
     #[serde(default)]
     pub room_to_erase: u64,

@@ -52,6 +52,10 @@ async fn a_search_shows_hits_with_what_proves_them_and_what_narrows_them() {
         4
     );
     page.shows("connection=work");
+    page.shows("year=2026");
+    let of_year = browser.get("/search?q=overdraft&year=2026").await;
+    of_year.shows("<b>6</b> found");
+    of_year.shows("<bdi>2026</bdi> <span class=\"count\">6</span>");
     let narrowed = browser
         .get("/search?q=overdraft&connection=work&stream=messages&order=oldest")
         .await;
@@ -67,11 +71,15 @@ async fn a_search_shows_hits_with_what_proves_them_and_what_narrows_them() {
     let nobody = browser.get(target).await;
     nobody.shows("Nothing was found.");
     // Another connection takes with it what only this stream has.
-    nobody.shows("href=\"/search?q=overdraft&#38;connection=home\"");
+    nobody.shows("href=\"/search?q=overdraft&#38;year=2026&#38;connection=home\"");
     let empty = browser
         .get("/search?q=overdraft&connection=work&stream=messages&year=1999")
         .await;
     empty.shows("Nothing was found.");
+    browser
+        .get("/search?q=overdraft&year=1999")
+        .await
+        .shows("Nothing was found.");
 }
 
 #[tokio::test]

@@ -3,27 +3,27 @@
 //! A file gets or loses its name only while the blob's row is locked, so nodes cannot cross each other: a binding never stands
 //! without its bytes. What is not bound any more is first marked, and its bytes go before its row does.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write as _};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
-use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 
 use super::PostgresStore;
 use super::pool::Tx;
-use crate::blobs::{Blob, Blobs};
+use crate::blobs::{ARRIVING, Blob, Blobs, Received, receive};
 use crate::catalog::StreamRef;
-use crate::sqlite::blobs::{Verified, filled};
+use crate::index::engine::hex;
+use crate::sqlite::blobs::{Verified, entries, name_of, remove};
 use crate::sqlite::directory::{create_private, sync_folder};
 use crate::{Result, StoreError};
 
-/// The prefix of a file whose bytes are still being received.
-const ARRIVING: &str = "arriving-";
 /// How many blobs are removed in one look.
 const AT_ONCE: i64 = 500;
+/// After so long nobody is about to bind bytes that have no row.
+const LEFT_AFTER: Duration = Duration::from_hours(24);
 
 impl Blobs for PostgresStore {
     fn put_blob(
@@ -35,7 +35,7 @@ impl Blobs for PostgresStore {
     ) -> Result<Blob> {
         // Refused before anything is received, and checked again when it is bound.
         self.sources.current(&self.pool)?.stream(stream)?;
-        let received = self.receive(bytes)?;
+        let received = self.store_bytes(bytes)?;
         self.pool.transact(|tx| {
             let stream_id = self.lock_stream(tx, stream)?;
             let blob = self.lock_blob(tx, &received, mime_type)?;
@@ -75,30 +75,16 @@ impl Blobs for PostgresStore {
     }
 
     fn open_blob(&self, id: &BlobId) -> Result<Box<dyn Read + Send>> {
+        let (size_bytes, file) = self.open_unchecked(id)?;
         let path = self.blob_path(id);
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::UnknownBlob(id.to_string()));
-            }
-            opened => opened.map_err(StoreError::at(&path))?,
-        };
-        let size_bytes = file.metadata().map_err(StoreError::at(&path))?.len();
         Ok(Box::new(Verified::new(file, &path, id, size_bytes)))
     }
-}
-
-/// Complete and durable bytes under a temporary name.
-struct Received {
-    file: NamedTempFile,
-    id: BlobId,
-    size_bytes: u64,
 }
 
 impl PostgresStore {
     /// The folder of this owner's blobs.
     fn blob_folder(&self) -> PathBuf {
-        let name = self.store_id.iter().map(|byte| format!("{byte:02x}"));
-        self.options.blobs.join(name.collect::<String>())
+        self.options.blobs.join(hex(self.store_id))
     }
 
     /// Two levels of folders keep each of them small.
@@ -107,34 +93,26 @@ impl PostgresStore {
         self.blob_folder().join(folder).join(name)
     }
 
-    fn receive(&self, bytes: &mut dyn Read) -> Result<Received> {
-        let root = self.blob_folder();
-        create_private(&root)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(ARRIVING)
-            .tempfile_in(&root)
-            .map_err(StoreError::at(&root))?;
-        let mut hasher = Sha256::new();
-        let mut size_bytes = 0;
-        let mut buffer = vec![0; 64 * 1024];
-        loop {
-            let read = match bytes.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(StoreError::io(&root, error)),
-            };
-            let chunk = filled(&buffer, read).map_err(StoreError::at(&root))?;
-            hasher.update(chunk);
-            file.write_all(chunk).map_err(StoreError::at(&root))?;
-            size_bytes += read as u64;
-        }
-        file.as_file().sync_all().map_err(StoreError::at(&root))?;
-        Ok(Received {
-            file,
-            id: BlobId::from_sha256(hasher.finalize().into()),
-            size_bytes,
-        })
+    /// A blob's size and its bytes as they are, damaged or not.
+    pub(super) fn open_unchecked(&self, id: &BlobId) -> Result<(u64, File)> {
+        let path = self.blob_path(id);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::UnknownBlob(id.to_string()));
+            }
+            opened => opened.map_err(StoreError::at(&path))?,
+        };
+        let size_bytes = file.metadata().map_err(StoreError::at(&path))?.len();
+        Ok((size_bytes, file))
+    }
+
+    /// Stores bytes that are not bound yet. What is never bound is swept.
+    pub(super) fn store_bytes(&self, bytes: &mut dyn Read) -> Result<Received> {
+        let received = receive(&self.blob_folder(), bytes)?;
+        let file = received.file.as_file();
+        file.sync_all()
+            .map_err(StoreError::at(received.file.path()))?;
+        Ok(received)
     }
 
     /// The id of a stream, which cannot be removed until the transaction ends.
@@ -154,7 +132,8 @@ impl PostgresStore {
     fn lock_blob(&self, tx: &Tx<'_>, received: &Received, mime_type: &str) -> Result<Blob> {
         let row = tx.query_one(
             "INSERT INTO blobs (owner_id, id, size_bytes, mime_type) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (owner_id, id) DO UPDATE SET state = 'kept' RETURNING mime_type",
+             ON CONFLICT (owner_id, id) DO UPDATE SET state = 'kept', size_bytes = $3,
+                 mime_type = CASE blobs.state WHEN 'kept' THEN blobs.mime_type ELSE $4 END RETURNING mime_type",
             &[
                 &self.owner,
                 &received.id.as_str(),
@@ -170,7 +149,7 @@ impl PostgresStore {
     }
 
     /// Gives received bytes their name, unless a file has it that is whole. Only while the blob's row is locked.
-    fn name(&self, received: Received) -> Result<()> {
+    pub(super) fn name(&self, received: Received) -> Result<()> {
         let path = self.blob_path(&received.id);
         if let Ok(file) = File::open(&path)
             && file
@@ -205,6 +184,7 @@ impl PostgresStore {
 
     /// Removes the bytes and then the rows of blobs that are marked. One whose bytes came again meanwhile stays.
     pub(super) fn sweep_blobs(&self) -> Result<()> {
+        self.mark_left_files()?;
         loop {
             let marked = self.pool.read(|tx| {
                 let sql =
@@ -221,6 +201,43 @@ impl PostgresStore {
         }
     }
 
+    /// Finds what a crash left: bytes without a name go, and those without a row get one that is marked, so that they go under
+    /// its lock. Whatever is younger than a day may be about to be bound.
+    fn mark_left_files(&self) -> Result<()> {
+        let root = self.blob_folder();
+        for folder in entries(&root)? {
+            let start = name_of(&folder);
+            if start.starts_with(ARRIVING) {
+                if is_left(&folder) {
+                    remove(&folder)?;
+                }
+                continue;
+            }
+            let files = if folder.is_dir() {
+                entries(&folder)?
+            } else {
+                Vec::new()
+            };
+            let ids: Vec<String> = files
+                .iter()
+                .filter(|file| is_left(file))
+                // A file whose name is not ours is left alone.
+                .filter_map(|file| BlobId::from_hex(&format!("{start}{}", name_of(file))).ok())
+                .map(|id| id.to_string())
+                .collect();
+            if !ids.is_empty() {
+                self.pool.transact(|tx| {
+                    tx.execute(
+                        "INSERT INTO blobs (owner_id, id, size_bytes, mime_type, state)
+                         SELECT $1, id, 0, '', 'deleting' FROM unnest($2::text[]) AS id ON CONFLICT DO NOTHING",
+                        &[&self.owner, &ids],
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     fn sweep_blob(&self, tx: &Tx<'_>, id: &BlobId) -> Result<()> {
         let locked = tx.query(
             "SELECT 1 FROM blobs WHERE owner_id = $1 AND id = $2 AND state = 'deleting' FOR UPDATE",
@@ -229,17 +246,18 @@ impl PostgresStore {
         if locked.is_empty() {
             return Ok(());
         }
-        let path = self.blob_path(id);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(StoreError::io(path, error));
-            }
-            _ => {}
-        }
+        remove(&self.blob_path(id))?;
         tx.execute(
             "DELETE FROM blobs WHERE owner_id = $1 AND id = $2",
             &[&self.owner, &id.as_str()],
         )
         .map(drop)
     }
+}
+
+/// Whether a file has not been written for long, by the clock of this machine.
+fn is_left(path: &Path) -> bool {
+    let modified = path.metadata().and_then(|found| found.modified());
+    let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+    age.is_some_and(|age| age >= LEFT_AFTER)
 }

@@ -11,8 +11,8 @@ use super::pool::Tx;
 use super::sources::taken_slots;
 use super::{Owner, PostgresStore};
 use crate::catalog::{
-    Catalog, Connection, Declared, NewConnection, Removed, StreamStats, free_id,
-    refuse_other_content,
+    Catalog, Connection, Declared, NewConnection, Removed, StreamStats, check_display_name,
+    free_id, refuse_other_content,
 };
 use crate::index::layout::StreamLayout;
 use crate::index::sources::{Sources, reading_number};
@@ -59,6 +59,7 @@ impl Catalog for PostgresStore {
     }
 
     fn add_connection(&self, new: NewConnection) -> Result<Connection> {
+        check_display_name(&new.name)?;
         let added = self.change_catalog(|tx, owner, sources| {
             let Some(declaration) = sources.declarations.get(&new.connector) else {
                 return Err(StoreError::UnknownConnector(new.connector.clone()));
@@ -101,6 +102,7 @@ impl Catalog for PostgresStore {
     }
 
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection> {
+        check_display_name(name)?;
         let renamed = self.change_catalog(|tx, _, sources| {
             let mut connection = sources.connection(id)?.clone();
             name.clone_into(&mut connection.display_name);

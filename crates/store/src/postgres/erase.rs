@@ -27,7 +27,15 @@ impl PostgresStore {
             Ok(Some(removed))
         })?;
         self.sweep_blobs()?;
+        self.finish_erasing().map_err(|error| self.left(&error))?;
         removed.ok_or_else(|| StoreError::UnknownConnection(id.clone()))
+    }
+
+    pub(super) fn left(&self, error: &StoreError) -> StoreError {
+        StoreError::TracesLeft {
+            path: self.options.data_dir.clone(),
+            detail: error.to_string(),
+        }
     }
 
     /// Removes a connection's rows and leaves an order for the indexes.

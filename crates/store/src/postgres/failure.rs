@@ -19,7 +19,11 @@ pub(super) fn of_statement(place: &str, error: &tokio_postgres::Error) -> StoreE
 /// An error of making a connection.
 pub(super) fn connecting(place: &str, error: &tokio_postgres::Error) -> StoreError {
     let place = place.to_owned();
-    let detail = words(error);
+    let mut detail = words(error);
+    // PgBouncer says no more of a wrong password.
+    if detail.starts_with("SASL authentication failed") {
+        detail.push_str(": the user or the password is wrong");
+    }
     // PgBouncer gives all it says of its own the same code; then only its words tell.
     match error.code() {
         Some(code) if *code != SqlState::PROTOCOL_VIOLATION => {
@@ -48,6 +52,10 @@ fn of_code(place: String, detail: String, code: &SqlState) -> StoreError {
     let class = code.code().get(..2).unwrap_or_default();
     match *code {
         SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::DatabaseReadOnly { place },
+        // What a standby says when a transaction that writes begins.
+        SqlState::FEATURE_NOT_SUPPORTED if detail.contains("during recovery") => {
+            StoreError::DatabaseReadOnly { place }
+        }
         SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED
         | SqlState::LOCK_NOT_AVAILABLE

@@ -58,6 +58,7 @@ impl Inspect for PostgresStore {
             damaged_records,
             damaged_blobs,
             traces_left: counted.get(2)?,
+            traces_on: self.nodes_holding_erased()?,
             unwritable: writable.err().map(|error| error.to_string()),
             ..Inspection::default()
         })

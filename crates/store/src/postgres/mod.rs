@@ -13,6 +13,7 @@ mod failure;
 mod grants;
 mod inspect;
 mod keeping;
+mod nodes;
 mod pool;
 mod purge;
 mod records;
@@ -20,8 +21,10 @@ mod registry;
 mod replay;
 mod row;
 mod schema;
+mod sealing;
 mod sort;
 mod sources;
+mod taking_over;
 mod thinning;
 mod truth;
 mod walk;
@@ -31,21 +34,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use contract::time::{Clock, Instant};
-use sha2::{Digest, Sha256};
 
 use self::address::Address;
+use self::nodes::Membership;
 use self::pool::{Pool, Tx};
+use self::sealing::{SealingKeys, sealing_keys};
 use self::sources::KnownSources;
+pub use self::taking_over::TakenOver;
 use self::truth::PostgresTruth;
 use crate::index::answering::answers_with_index;
 use crate::index::truth::Truth;
 use crate::index::{Folders, RecordIndex};
-use crate::sqlite::directory::{self, create_private};
+use crate::sqlite::directory::{self, DataDirectory};
 use crate::sqlite::kept_clock::KeptClock;
+use crate::sqlite::random;
 use crate::{Result, StoreError};
-
-/// Keeps the sealing key apart from any other use of the secret.
-const SEALING: &[u8] = b"pdpp sealing key 1\0";
 
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -55,15 +58,21 @@ pub struct PostgresOptions {
     pub ca: Option<PathBuf>,
     /// Whose data this store serves: the host name under which it is published.
     pub owner: String,
+    /// Whether an owner who is not there yet is added although there are others.
+    pub add_owner: bool,
     /// Where this node keeps its index.
     pub data_dir: PathBuf,
     /// The folder of blobs, shared by all nodes.
     pub blobs: PathBuf,
     /// The name of this node among all.
     pub node: String,
+    /// Who opens it, for the message to the next one who tries (`pdpp serve`).
+    pub holder: String,
     pub clock: Arc<dyn Clock>,
     /// What all nodes share and nobody else knows; keys are derived from it.
     pub secret: [u8; 32],
+    /// The secret that was in use before, or will be next: what other nodes sealed with it opens here too.
+    pub other_secret: Option<[u8; 32]>,
 }
 
 /// One owner's data in a database that several nodes use.
@@ -71,11 +80,14 @@ pub struct PostgresStore {
     pool: Arc<Pool>,
     owner: i64,
     store_id: [u8; 16],
+    sealing_keys: SealingKeys,
     sources: Arc<KnownSources>,
     truth: Arc<PostgresTruth>,
     index: RecordIndex,
     clock: Arc<KeptClock>,
     options: PostgresOptions,
+    member: Membership,
+    _directory: DataDirectory,
 }
 
 answers_with_index!(PostgresStore);
@@ -93,13 +105,22 @@ impl PostgresStore {
     /// Connects, brings the tables to the newest format, and finds the owner or adds it.
     pub fn open(options: PostgresOptions) -> Result<Self> {
         let address = Address::parse(&options.url, options.ca.as_deref())?;
+        let node = format!("node {:?} of {}", options.node, address.place);
+        let (directory, folder) =
+            DataDirectory::open_for_node(&options.data_dir, &options.holder, &node)?;
         let pool = Arc::new(Pool::open(address)?);
         schema::migrate(&pool)?;
-        let (owner, store_id) = find_or_add_owner(&pool, &options.owner)?;
+        let FoundOwner {
+            id: owner,
+            store_id,
+            kept_key,
+        } = find_or_add_owner(&pool, &options)?;
+        let known = (owner, store_id, kept_key.as_deref());
+        let sealing_keys = sealing_keys(&pool, known, &options)?;
+        let member = Membership::register(&pool, &options, owner, folder)?;
         let sources = Arc::new(KnownSources::of(owner));
         sources.current(&pool)?;
-        create_private(&options.data_dir)?;
-        let file = options.data_dir.join(directory::TIME);
+        let file = directory.join(directory::TIME);
         let clock = KeptClock::open(file, Arc::clone(&options.clock))?;
         let sql = "SELECT latest_at FROM owners WHERE id = $1";
         clock.catch_up_with(Instant(
@@ -109,23 +130,27 @@ impl PostgresStore {
         let truth = PostgresTruth::new(Arc::clone(&pool), owner, Arc::clone(&sources));
         let truth = Arc::new(truth);
         let folders = Folders {
-            index: options.data_dir.join(directory::INDEX),
-            model: options.data_dir.join(directory::MODEL),
-            vectors: options.data_dir.join(directory::VECTORS),
+            index: directory.join(directory::INDEX),
+            model: directory.join(directory::MODEL),
+            vectors: directory.join(directory::VECTORS),
             store_id,
         };
         let truth_of_index: Arc<dyn Truth> = Arc::<PostgresTruth>::clone(&truth);
         let index = RecordIndex::new(truth_of_index, Arc::<KeptClock>::clone(&clock), folders)?;
+        directory.sweep();
         index.sweep();
         Ok(Self {
             pool,
             owner,
             store_id,
+            sealing_keys,
             sources,
             truth,
             index,
             clock,
             options,
+            member,
+            _directory: directory,
         })
     }
 
@@ -146,11 +171,12 @@ impl PostgresStore {
 
     /// The key that seals cursors: the same on every node, another for every owner.
     pub fn sealing_key(&self) -> [u8; 32] {
-        let mut hasher = Sha256::new();
-        hasher.update(SEALING);
-        hasher.update(self.options.secret);
-        hasher.update(self.store_id);
-        hasher.finalize().into()
+        self.sealing_keys.key
+    }
+
+    /// The key whose seals are good too, while the secret is replaced on one node after the other.
+    pub fn other_sealing_key(&self) -> Option<[u8; 32]> {
+        self.sealing_keys.other
     }
 
     /// Changes something while no other node writes this owner's records, declarations or connections.
@@ -204,22 +230,24 @@ impl PostgresStore {
     }
 }
 
-fn random() -> Result<[u8; 16]> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Engine {
-        path: "/dev/urandom".into(),
-        detail: error.to_string(),
-    })?;
-    Ok(bytes)
+struct FoundOwner {
+    id: i64,
+    store_id: [u8; 16],
+    /// The key of the directory that moved here, as the database keeps it.
+    kept_key: Option<Vec<u8>>,
 }
 
-fn find_or_add_owner(pool: &Pool, host: &str) -> Result<(i64, [u8; 16])> {
+fn find_or_add_owner(pool: &Pool, options: &PostgresOptions) -> Result<FoundOwner> {
+    let host = options.owner.as_str();
     let id = random()?;
-    let find = "SELECT id, store_id FROM owners WHERE host = $1";
+    let find = "SELECT id, store_id, sealing_key FROM owners WHERE host = $1";
     let row = pool.read(|tx| tx.query_opt(find, &[&host]))?;
     let row = match row {
         Some(row) => row,
         None => pool.transact(|tx| {
+            if !options.add_owner {
+                refuse_beside_others(tx, pool.place(), host)?;
+            }
             tx.execute(
                 "WITH added AS (
                      INSERT INTO owners (host, store_id) VALUES ($1, $2) ON CONFLICT (host) DO NOTHING RETURNING id
@@ -230,12 +258,37 @@ fn find_or_add_owner(pool: &Pool, host: &str) -> Result<(i64, [u8; 16])> {
             tx.query_one(find, &[&host])
         })?,
     };
-    let found: &[u8] = row.get(1)?;
-    let store_id = found.try_into().map_err(|_| StoreError::Database {
+    let store_id: &[u8] = row.get(1)?;
+    let damaged = |_| StoreError::Database {
         place: pool.place().to_owned(),
         detail: format!("the store id of {host:?} is damaged"),
-    })?;
-    Ok((row.get(0)?, store_id))
+    };
+    Ok(FoundOwner {
+        id: row.get(0)?,
+        store_id: store_id.try_into().map_err(damaged)?,
+        kept_key: row.get(2)?,
+    })
+}
+
+/// A new address must not look as if all data were gone.
+fn refuse_beside_others(tx: &Tx<'_>, place: &str, owner: &str) -> Result<()> {
+    let found = tx.query("SELECT host FROM owners ORDER BY id LIMIT 4", &[])?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut others: Vec<&str> = found
+        .iter()
+        .take(3)
+        .map(|row| row.get(0))
+        .collect::<Result<_>>()?;
+    if found.len() > others.len() {
+        others.push("others");
+    }
+    Err(StoreError::UnknownOwner {
+        place: place.to_owned(),
+        owner: owner.to_owned(),
+        others: others.join(", "),
+    })
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ params! {
     Vec<i64> => INT8_ARRAY, &[i64] => INT8_ARRAY, Vec<Option<i64>> => INT8_ARRAY,
     Vec<&str> => TEXT_ARRAY, Vec<String> => TEXT_ARRAY, &[&str] => TEXT_ARRAY, &[String] => TEXT_ARRAY,
     Vec<Option<&str>> => TEXT_ARRAY, Vec<Option<String>> => TEXT_ARRAY,
-    Vec<&[u8]> => BYTEA_ARRAY, Vec<Vec<u8>> => BYTEA_ARRAY,
+    Vec<&[u8]> => BYTEA_ARRAY, Vec<Vec<u8>> => BYTEA_ARRAY, Vec<Option<Vec<u8>>> => BYTEA_ARRAY,
 }
 
 /// A row of an answer. A column of another type than was written is an error, not a panic.

@@ -25,6 +25,12 @@ impl TruthSnapshot for Snapshot<'_> {
         row.map(|row| row.get(0)).transpose()
     }
 
+    fn purged_to(&self) -> Result<u64> {
+        let sql = "SELECT purged_to FROM owners WHERE id = $1";
+        let row = self.tx.query_one(sql, &[&self.owner])?;
+        Ok(row.get::<i64>(0)?.cast_unsigned())
+    }
+
     fn erased(&self, versions: Versions) -> Result<Vec<i64>> {
         let sql =
             "SELECT stream_id FROM erasures WHERE owner_id = $1 AND version > $2 AND version <= $3";

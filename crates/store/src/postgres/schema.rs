@@ -7,7 +7,11 @@ use super::pool::{Pool, Tx};
 use crate::{Result, StoreError};
 
 /// Every format ever released; the position plus one is its number.
-const MIGRATIONS: &[&str] = &[include_str!("schema/0001.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/0001.sql"),
+    include_str!("schema/0002.sql"),
+    include_str!("schema/0003.sql"),
+];
 
 /// The oldest format that nodes must know to use the newest. It rises with a change that removes something.
 const MIN_READER: i64 = 1;
@@ -18,7 +22,7 @@ const LOCK: i64 = 0x7064_7070_0001;
 /// Says whose tables these are.
 const APPLICATION: &str = "pdpp";
 
-struct Format {
+pub(super) struct Format {
     version: i64,
     min_reader: i64,
 }
@@ -61,7 +65,7 @@ pub(super) fn migrate(pool: &Pool) -> Result<()> {
 }
 
 /// The format of the database, if it has one. One that this release must not use is refused.
-fn format(tx: &Tx<'_>, place: &str) -> Result<Option<Format>> {
+pub(super) fn format(tx: &Tx<'_>, place: &str) -> Result<Option<Format>> {
     let foreign = |reason: &str| StoreError::ForeignDatabase {
         place: place.to_owned(),
         reason: reason.to_owned(),

@@ -13,7 +13,7 @@ use super::*;
 use crate::catalog::{NewConnection, StreamRef};
 use crate::records::{Change, ChangeOp};
 use crate::search::{Scope, SearchOrder, SearchRequest};
-use crate::{Catalog as _, Records as _, Search as _};
+use crate::{Catalog as _, Meaning as _, Records as _, Search as _};
 
 /// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
 #[expect(
@@ -32,13 +32,26 @@ fn options(url: &str) -> PostgresOptions {
     PostgresOptions {
         url: url.to_owned(),
         ca: None,
-        owner,
+        owner: owner.clone(),
+        add_owner: true,
         data_dir: folder.join("node"),
         blobs: folder.join("blobs"),
-        node: "a".to_owned(),
+        node: owner,
+        holder: "a test".to_owned(),
         clock: Arc::new(Instant(0)),
         secret: [7; 32],
+        other_secret: None,
     }
+}
+
+/// Two nodes of one owner, each in a folder of its own.
+fn two_nodes(options: &PostgresOptions) -> [PostgresStore; 2] {
+    ["one", "two"].map(|node| {
+        let mut options = options.clone();
+        options.data_dir = options.data_dir.with_file_name(node);
+        options.node.push_str(node);
+        PostgresStore::open(options).unwrap()
+    })
 }
 
 fn open(url: &str) -> PostgresStore {
@@ -49,7 +62,7 @@ fn open(url: &str) -> PostgresStore {
 fn every_owner_has_an_id_and_a_key_of_its_own_on_every_node() {
     let Some(url) = url() else { return };
     let (options, other) = (options(&url), open(&url));
-    let [one, two] = [0, 1].map(|_| PostgresStore::open(options.clone()).unwrap());
+    let [one, two] = two_nodes(&options);
     assert_eq!((one.owner, one.store_id), (two.owner, two.store_id));
     assert_eq!(one.sealing_key(), two.sealing_key());
     assert_ne!(one.owner, other.owner);
@@ -112,7 +125,7 @@ fn what_fails_is_rolled_back_and_the_connection_is_used_again() {
 fn writers_of_one_owner_take_turns_and_readers_do_not_wait() {
     let Some(url) = url() else { return };
     let options = options(&url);
-    let [one, two] = [0, 1].map(|_| PostgresStore::open(options.clone()).unwrap());
+    let [one, two] = two_nodes(&options);
     let count = |store: &PostgresStore| {
         store.transact_locked(|tx, owner| {
             let version = (owner.version + 1).cast_signed();
@@ -158,6 +171,38 @@ fn a_server_that_cannot_be_used_is_told_with_its_place_and_without_the_password(
         matches!(error, StoreError::DatabaseRefused { .. }),
         "{error:?}"
     );
+}
+
+#[test]
+fn tables_of_another_program_or_of_a_later_release_are_refused_and_left_as_they_are() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let name = format!("foreign_{}", std::process::id());
+    let create = |tx: &Tx<'_>| tx.batch(&format!("CREATE DATABASE {name}"));
+    store.pool.read(create).unwrap();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let other = options(&format!("{server}/{name}"));
+    let pool = Pool::open(Address::parse(&other.url, None).unwrap()).unwrap();
+    // A pooler knows only the database that it was told of.
+    if pool
+        .read(|tx| tx.batch("CREATE TABLE accounts (id bigint)"))
+        .is_ok()
+    {
+        let refused = PostgresStore::open(other.clone()).err().unwrap();
+        assert!(refused.to_string().contains("\"accounts\""), "{refused}");
+        pool.read(|tx| tx.batch("DROP TABLE accounts")).unwrap();
+        drop(PostgresStore::open(other.clone()).unwrap());
+        let newer = "UPDATE schema_version SET version = 99, min_reader = 99";
+        pool.read(|tx| tx.batch(newer)).unwrap();
+        let refused = PostgresStore::open(other).err().unwrap().to_string();
+        assert!(
+            refused.contains("format 99") && refused.contains("Upgrade pdpp"),
+            "{refused}"
+        );
+    }
+    drop(pool);
+    let dropped = format!("DROP DATABASE {name} WITH (FORCE)");
+    store.pool.read(|tx| tx.batch(&dropped)).unwrap();
 }
 
 #[test]
@@ -249,11 +294,7 @@ fn found(store: &PostgresStore, word: &str) -> Vec<String> {
 fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     let Some(url) = url() else { return };
     let options = options(&url);
-    let [one, two] = ["one", "two"].map(|node| {
-        let mut options = options.clone();
-        options.data_dir = options.data_dir.with_file_name(node);
-        PostgresStore::open(options).unwrap()
-    });
+    let [one, two] = two_nodes(&options);
     one.declare(&Declaration::parse(NOTES).unwrap()).unwrap();
     let own = ConnectionId::parse("own").unwrap();
     one.add_connection(NewConnection {
@@ -267,6 +308,12 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     for node in [&one, &two] {
         assert_eq!(found(node, "lost"), ["b"]);
     }
+    let model = tempfile::tempdir().unwrap();
+    testkit::tiny_model::write_with(model.path(), testkit::tiny_model::GROUPS).unwrap();
+    one.add_model(model.path()).unwrap();
+    std::thread::scope(|scope| drop(scope.spawn(|| while one.embed_some().unwrap() {})));
+    let vectors = || one.meaning_status().unwrap().unwrap().vectors;
+    assert_eq!(vectors(), 2);
     two.transact_locked(|tx, _| {
         for sql in [
             "DELETE FROM records WHERE owner_id = $1 AND version > 1",
@@ -279,6 +326,10 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
         Ok(())
     })
     .unwrap();
+    // Before anything is written again the indexes are ahead of the records.
+    assert!(found(&one, "lost").is_empty());
+    assert_eq!(found(&one, "kept"), ["a"]);
+    assert_eq!(vectors(), 0);
     two.write(&own, vec![note("c", "other word")]).unwrap();
     for node in [&one, &two] {
         assert!(found(node, "lost").is_empty());
@@ -286,5 +337,35 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
         let mut all = found(node, "word");
         all.sort();
         assert_eq!(all, ["a", "c"]);
+    }
+}
+
+fn authority() -> Option<PathBuf> {
+    std::env::var_os("TEST_POSTGRES_CA").map(PathBuf::from)
+}
+
+#[test]
+fn an_encrypted_connection_is_taken_only_with_the_right_authority_and_name() {
+    let (Some(url), Some(ca)) = (url(), authority()) else {
+        return;
+    };
+    let encrypted = |url: &str, ca: Option<PathBuf>| {
+        let mut options = options(&format!("{url}?sslmode=verify-full"));
+        options.ca = ca;
+        PostgresStore::open(options)
+    };
+    let store = encrypted(&url, Some(ca.clone())).unwrap();
+    let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let is_encrypted = store.pool.read(|tx| tx.query_one(sql, &[])?.get::<bool>(0));
+    assert!(is_encrypted.unwrap(), "it is encrypted");
+    let other = ca.with_file_name("other.crt");
+    let misnamed = url.replace("@127.0.0.1:", "@localhost:");
+    for (what, url, ca) in [
+        ("another authority", &url, Some(other)),
+        ("those the machine trusts", &url, None),
+        ("another name", &misnamed, Some(ca)),
+    ] {
+        let refused = encrypted(url, ca).err().unwrap().to_string();
+        assert!(refused.contains("certificate"), "{what}: {refused}");
     }
 }

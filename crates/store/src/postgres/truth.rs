@@ -86,11 +86,7 @@ impl Truth for PostgresTruth {
         self.sources.last()
     }
 
-    fn head(&self) -> Result<u64> {
-        Ok(self.marked_head()?.0)
-    }
-
-    fn marked_head(&self) -> Result<(u64, Mark)> {
+    fn head(&self) -> Result<(u64, Mark)> {
         let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
              LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
         let row = self.pool.read(|tx| tx.query_one(sql, &[&self.owner]))?;

@@ -6,7 +6,7 @@ mod statements;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use contract::id::{ConnectionId, StreamName};
+use contract::id::ConnectionId;
 use contract::json::RecordBody;
 use contract::time::Instant;
 use sha2::{Digest as _, Sha256};
@@ -15,9 +15,8 @@ use super::pool::Tx;
 use super::sort::sort_bits;
 use super::{Owner, PostgresStore};
 use crate::Result;
-use crate::catalog::StreamRef;
-use crate::index::engine::{IndexChange, Indexable};
-use crate::index::sources::{Sources, StreamEntry};
+use crate::index::engine::{NewContent, Staged};
+use crate::index::sources::{BatchStreams, StreamEntry};
 use crate::record_digest::Content;
 use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
 
@@ -48,18 +47,8 @@ struct Past {
     digest: i64,
 }
 
-/// A change the index must follow.
-struct Staged {
-    row: u64,
-    entry: Arc<StreamEntry>,
-    put: Option<(RecordBody, String)>,
-    known: bool,
-}
-
 struct Batch<'a> {
-    sources: Arc<Sources>,
-    connection: &'a ConnectionId,
-    entries: HashMap<StreamName, Arc<StreamEntry>>,
+    streams: BatchStreams<'a>,
     version: u64,
     states: BTreeMap<Place, State>,
     past: Vec<Past>,
@@ -79,8 +68,8 @@ impl PostgresStore {
     ) -> Result<Vec<Applied>> {
         let (applied, before, written, mark) = self.transact_locked(|tx, owner| {
             let sources = self.sources.at(tx, self.place(), owner.catalog)?;
-            sources.connection(connection)?;
-            let mut writing = Batch::begin(sources, connection, owner);
+            let streams = BatchStreams::new(sources, connection)?;
+            let mut writing = Batch::begin(streams, owner);
             writing.read(tx, self.owner, &batch)?;
             let of = self.mark_at(tx, owner.version)?;
             let mut applied = Vec::with_capacity(batch.len());
@@ -105,11 +94,9 @@ impl PostgresStore {
 }
 
 impl<'a> Batch<'a> {
-    fn begin(sources: Arc<Sources>, connection: &'a ConnectionId, owner: Owner) -> Self {
+    fn begin(streams: BatchStreams<'a>, owner: Owner) -> Self {
         Self {
-            sources,
-            connection,
-            entries: HashMap::new(),
+            streams,
             version: owner.version,
             states: BTreeMap::new(),
             past: Vec::new(),
@@ -122,23 +109,14 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {
-        if let Some(entry) = self.entries.get(stream) {
-            return Ok(Arc::clone(entry));
-        }
-        let entry = self.sources.stream(&StreamRef {
-            connection: self.connection.clone(),
-            stream: stream.clone(),
-        })?;
-        self.entries.insert(stream.clone(), Arc::clone(entry));
-        Ok(Arc::clone(entry))
-    }
-
     /// Reads the records that the batch names, and which of them the owner deleted.
     fn read(&mut self, tx: &Tx<'_>, owner: i64, batch: &[Change]) -> Result<()> {
         let mut places: BTreeSet<Place> = BTreeSet::new();
         for change in batch {
-            places.insert((self.entry(&change.stream)?.id, change.key.ordering_form()));
+            places.insert((
+                self.streams.entry(&change.stream)?.id,
+                change.key.ordering_form(),
+            ));
         }
         let streams: Vec<i64> = places.iter().map(|(stream, _)| *stream).collect();
         let keys: Vec<&str> = places.iter().map(|(_, key)| key.as_str()).collect();
@@ -194,7 +172,7 @@ impl<'a> Batch<'a> {
     }
 
     fn apply(&mut self, change: Change) -> Result<Applied> {
-        let entry = self.entry(&change.stream)?;
+        let entry = self.streams.entry(&change.stream)?;
         let place = (entry.id, change.key.ordering_form());
         match change.op {
             ChangeOp::Delete => Ok(self.delete(&entry, place, change.emitted_at)),
@@ -243,7 +221,7 @@ impl<'a> Batch<'a> {
         self.staged.push(Staged {
             row,
             entry: Arc::clone(entry),
-            put: Some((body, emitted_at)),
+            put: Some(NewContent { body, emitted_at }),
             known,
         });
         applied
@@ -335,25 +313,6 @@ impl<'a> Batch<'a> {
         {
             let latest = self.redated.entry((stream, state.row)).or_insert(before);
             *latest = before.max(*latest);
-        }
-    }
-}
-
-impl Staged {
-    fn index_change(&self) -> IndexChange<'_> {
-        let row = self.row;
-        match &self.put {
-            None => IndexChange::Drop { row },
-            Some((body, emitted_at)) => IndexChange::Put {
-                record: Indexable {
-                    row,
-                    stream: self.entry.id.cast_unsigned(),
-                    emitted_at,
-                    layout: &self.entry.layout,
-                    body,
-                },
-                known: self.known,
-            },
         }
     }
 }

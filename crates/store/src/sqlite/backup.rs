@@ -1,22 +1,18 @@
-//! One consistent file with everything that cannot be derived: the records, the blobs, the sealing key, and what is collected.
-//!
-//! It is a plain tar archive of a data directory: unpacked into an empty folder it *is* one. The index is left out and
-//! comes back by itself. What is unpacked is readable by the owner alone, whatever the folder is.
+//! The backup of a data directory: a copy of its database, and what lies beside that.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use contract::id::BlobId;
 use rusqlite::{Connection, OpenFlags};
-use sha2::{Digest as _, Sha256};
 
 use super::EmbeddedStore;
 use super::blobs::is_bound;
-use super::commit_mark;
-use super::database::failed;
-use super::directory::{BLOBS, COLLECT, DATABASE, SEALING_KEY, is_collected};
+use super::database::{claim, connect, failed};
+use super::directory::{COLLECT, DATABASE, create_private_file, prepare_copy};
 use super::inspect::unreadable;
+use super::{commit_mark, migrations};
+use crate::archive::Archive;
 use crate::{Backup, Result, StoreError};
 
 impl Backup for EmbeddedStore {
@@ -42,8 +38,8 @@ impl Backup for EmbeddedStore {
         missing: &[BlobId],
         folder: Option<&Path>,
     ) -> Result<Vec<String>> {
-        self.sealing_key()?;
-        let folder = self.directory.prepare(folder, self.room_to_copy()?)?;
+        let key = self.sealing_key()?;
+        let folder = prepare_copy(self.path(), folder, self.room_to_copy()?)?;
         let copy = folder.path().join(DATABASE);
         // What waits is part of it, revocations above all; it may get into the database before the copy is made.
         let waiting = self.waiting();
@@ -55,21 +51,22 @@ impl Backup for EmbeddedStore {
         commit_mark::uncount(&connection).map_err(failed(&copy))?;
         let mut damaged = unreadable(&connection).map_err(failed(&copy))?;
         drop(connection);
-        let mut archive = tar::Builder::new(out);
-        for (path, name) in [
-            (&copy, DATABASE),
-            (&self.directory.join(SEALING_KEY), SEALING_KEY),
-        ] {
-            let mut file = File::open(path).map_err(StoreError::at(path))?;
-            append(&mut archive, Path::new(name), &mut file).map_err(StoreError::at(path))?;
-        }
-        self.append_collected(&mut archive)?;
+        let mut archive = Archive::begin(out, &copy, key)?;
+        archive.append_collected(&self.directory.join(COLLECT))?;
         let mut ids = blobs_of(&copy).map_err(failed(&copy))?;
         ids.retain(|id| !missing.contains(id));
-        self.append_blobs(&mut archive, &ids, &mut damaged)?;
-        archive
-            .finish()
-            .map_err(StoreError::at(Path::new("the backup file")))?;
+        for id in ids {
+            // One that was erased since is erased here too.
+            let (path, file) = match self.blob_file(&id) {
+                Err(StoreError::UnknownBlob(_)) if !self.is_bound(&id)? => continue,
+                opened => opened?,
+            };
+            let size_bytes = file.metadata().map_err(StoreError::at(&path))?.len();
+            if !archive.append_blob(&id, size_bytes, file)? {
+                damaged.push(damaged_blob(&id));
+            }
+        }
+        archive.finish()?;
         Ok(damaged)
     }
 }
@@ -86,72 +83,22 @@ impl EmbeddedStore {
         })
     }
 
-    /// Appends the jobs that are collected and the state of each, in the order of their names.
-    fn append_collected<W: Write>(&self, archive: &mut tar::Builder<W>) -> Result<()> {
-        let folder = self.directory.join(COLLECT);
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            return Ok(());
-        };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| is_collected(name)).collect();
-        names.sort_unstable();
-        if !names.is_empty() {
-            append_folder(archive, Path::new(COLLECT)).map_err(StoreError::at(&folder))?;
-        }
-        for name in names {
-            let path = folder.join(&name);
-            let mut file = match File::open(&path) {
-                // It was forgotten since it was listed.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(StoreError::at(&path))?,
-            };
-            append(archive, &Path::new(COLLECT).join(name), &mut file)
-                .map_err(StoreError::at(&path))?;
-        }
-        Ok(())
-    }
-
-    /// Appends the blobs that the copied records refer to, in the order of their ids, each folder before what is in it.
-    /// One that was erased since is erased here too.
-    fn append_blobs<W: Write>(
-        &self,
-        archive: &mut tar::Builder<W>,
-        ids: &[BlobId],
-        damaged: &mut Vec<String>,
-    ) -> Result<()> {
-        let mut folders = Vec::new();
-        for id in ids {
-            // Unchecked: one damaged file is no reason to have no backup of all the others.
-            let (_, file) = match self.blob_file(id) {
-                Err(StoreError::UnknownBlob(_)) if !self.is_bound(id)? => continue,
-                opened => opened?,
-            };
-            let (folder, name) = id.hex().split_at(2);
-            let folder = Path::new(BLOBS).join(folder);
-            for folder in [PathBuf::from(BLOBS), folder.clone()] {
-                if !folders.contains(&folder) {
-                    append_folder(archive, &folder).map_err(StoreError::at(&folder))?;
-                    folders.push(folder);
-                }
-            }
-            let name = folder.join(name);
-            let mut file = Hashed {
-                file,
-                hasher: Sha256::new(),
-            };
-            append(archive, &name, &mut file).map_err(StoreError::at(&name))?;
-            if BlobId::from_sha256(file.hasher.finalize().into()) != *id {
-                damaged.push(format!(
-                    "blob {id}: its bytes are not those that were stored"
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn is_bound(&self, id: &BlobId) -> Result<bool> {
         self.database.read(|connection| is_bound(connection, id))
     }
+}
+
+/// Makes a database of the newest format, to be filled and put into its place later: until then it need not be durable.
+pub(crate) fn new_database(path: &Path) -> Result<Connection> {
+    create_private_file(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut connection = connect(path, flags, None).map_err(failed(path))?;
+    claim(&connection, path)?;
+    connection
+        .execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        .map_err(failed(path))?;
+    migrations::run(&mut connection, path)?;
+    Ok(connection)
 }
 
 fn blobs_of(copy: &Path) -> rusqlite::Result<Vec<BlobId>> {
@@ -161,7 +108,7 @@ fn blobs_of(copy: &Path) -> rusqlite::Result<Vec<BlobId>> {
     )?)
 }
 
-fn blobs_in(connection: &Connection) -> rusqlite::Result<Vec<BlobId>> {
+pub(crate) fn blobs_in(connection: &Connection) -> rusqlite::Result<Vec<BlobId>> {
     let mut statement = connection.prepare("SELECT id FROM blobs ORDER BY id")?;
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
     ids.map(|id| {
@@ -176,53 +123,7 @@ fn blobs_in(connection: &Connection) -> rusqlite::Result<Vec<BlobId>> {
     .collect()
 }
 
-/// A file of which it is known afterwards what was read.
-struct Hashed {
-    file: File,
-    hasher: Sha256,
-}
-
-impl Read for Hashed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.hasher.update(buffer.get(..read).unwrap_or_default());
-        Ok(read)
-    }
-}
-
-trait AsFile {
-    fn as_file(&self) -> &File;
-}
-
-impl AsFile for File {
-    fn as_file(&self) -> &File {
-        self
-    }
-}
-
-impl AsFile for Hashed {
-    fn as_file(&self) -> &File {
-        &self.file
-    }
-}
-
-fn append<W: Write>(
-    archive: &mut tar::Builder<W>,
-    name: &Path,
-    file: &mut (impl Read + AsFile),
-) -> io::Result<()> {
-    let metadata = file.as_file().metadata()?;
-    let mut header = tar::Header::new_gnu();
-    header.set_metadata_in_mode(&metadata, tar::HeaderMode::Deterministic);
-    header.set_mode(0o600);
-    // Bytes appended meanwhile would not fit the header.
-    archive.append_data(&mut header, name, file.take(metadata.len()))
-}
-
-fn append_folder<W: Write>(archive: &mut tar::Builder<W>, name: &Path) -> io::Result<()> {
-    let mut header = tar::Header::new_gnu();
-    header.set_entry_type(tar::EntryType::Directory);
-    header.set_mode(0o700);
-    header.set_size(0);
-    archive.append_data(&mut header, name.join(""), io::empty())
+/// How a blob is told that is saved although it is damaged.
+pub(crate) fn damaged_blob(id: &BlobId) -> String {
+    format!("blob {id}: its bytes are not those that were stored")
 }

@@ -7,23 +7,20 @@
 //! start finds it at a glance.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 
 use super::EmbeddedStore;
 use super::directory::{BLOBS, create_private, sync_folder};
-use crate::blobs::{Blob, Blobs};
+use crate::blobs::{ARRIVING, Blob, Blobs, Received, filled, receive};
 use crate::catalog::StreamRef;
 use crate::{Result, StoreError};
 
-/// The prefix of a file whose bytes are still being received.
-const ARRIVING: &str = "arriving-";
 /// The prefix of a file that is complete and not in its folder yet; its hash follows.
 const ARRIVED: &str = "arrived-";
 
@@ -37,7 +34,14 @@ impl Blobs for EmbeddedStore {
     ) -> Result<Blob> {
         // Refused before anything is received, and checked again when it is bound.
         self.sources().stream(stream)?;
-        let received = self.receive(bytes)?;
+        let received = receive(&self.directory.join(BLOBS), bytes)?;
+        // The same bytes may lie in their folder already; then these need not last.
+        let is_known = self.is_intact(&received.id, received.size_bytes);
+        if !is_known {
+            let file = received.file.as_file();
+            file.sync_all()
+                .map_err(StoreError::at(received.file.path()))?;
+        }
         let (id, size_bytes) = (received.id.clone(), received.size_bytes);
         self.database.transact_then(
             |transaction| {
@@ -49,7 +53,7 @@ impl Blobs for EmbeddedStore {
                 };
                 blob.mime_type =
                     bind(transaction, &blob, stream_id, key).map_err(self.database.failed())?;
-                self.name(received)?;
+                self.name(received, is_known)?;
                 Ok(blob)
             },
             || {
@@ -134,15 +138,6 @@ impl Read for Verified {
     }
 }
 
-/// Complete and durable bytes under a temporary name.
-struct Received {
-    file: NamedTempFile,
-    id: BlobId,
-    size_bytes: u64,
-    /// Whether the same bytes lay in their folder already when these had come.
-    is_known: bool,
-}
-
 impl EmbeddedStore {
     pub(super) fn blob_file(&self, id: &BlobId) -> Result<(PathBuf, File)> {
         // It may be moved into its folder between the two attempts.
@@ -168,41 +163,6 @@ impl EmbeddedStore {
         self.directory.join(BLOBS).join(name)
     }
 
-    fn receive(&self, bytes: &mut dyn Read) -> Result<Received> {
-        let root = self.directory.join(BLOBS);
-        create_private(&root)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(ARRIVING)
-            .tempfile_in(&root)
-            .map_err(StoreError::at(&root))?;
-        let mut hasher = Sha256::new();
-        let mut size_bytes = 0;
-        let mut buffer = vec![0; 64 * 1024];
-        loop {
-            let read = match bytes.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(StoreError::io(&root, error)),
-            };
-            let chunk = filled(&buffer, read).map_err(StoreError::at(&root))?;
-            hasher.update(chunk);
-            file.write_all(chunk).map_err(StoreError::at(&root))?;
-            size_bytes += read as u64;
-        }
-        let id = BlobId::from_sha256(hasher.finalize().into());
-        let is_known = self.is_intact(&id, size_bytes);
-        if !is_known {
-            file.as_file().sync_all().map_err(StoreError::at(&root))?;
-        }
-        Ok(Received {
-            file,
-            id,
-            size_bytes,
-            is_known,
-        })
-    }
-
     /// Whether the file in a blob's folder has the bytes its name says. A damaged one is replaced when the right bytes come
     /// again.
     fn is_intact(&self, id: &BlobId, size_bytes: u64) -> bool {
@@ -215,8 +175,8 @@ impl EmbeddedStore {
     }
 
     /// Gives received bytes their name, durably, unless a file has it already. Only the one writer may call this.
-    fn name(&self, received: Received) -> Result<()> {
-        if received.is_known && is_whole(&self.settled(&received.id), received.size_bytes) {
+    fn name(&self, received: Received, is_known: bool) -> Result<()> {
+        if is_known && is_whole(&self.settled(&received.id), received.size_bytes) {
             return Ok(());
         }
         let path = self.arrived(&received.id);
@@ -298,13 +258,6 @@ impl EmbeddedStore {
     }
 }
 
-/// The part of a buffer that was read. A reader that claims more than there is room for is broken.
-pub(crate) fn filled(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
-    let filled = buffer.get(..read);
-    filled
-        .ok_or_else(|| io::Error::other("a reader claims to have read more than its buffer holds"))
-}
-
 /// Notes the blob and the record that refers to it. Returns its media type, which is the one it came with first.
 fn bind(
     connection: &Connection,
@@ -339,7 +292,7 @@ fn is_whole(path: &Path, size_bytes: u64) -> bool {
 }
 
 /// The entries of a folder; empty if there is no such folder.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -350,12 +303,12 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect()
 }
 
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-fn remove(path: &Path) -> Result<()> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io(path, error)),
         _ => Ok(()),

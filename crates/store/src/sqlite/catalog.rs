@@ -10,8 +10,8 @@ use super::EmbeddedStore;
 use super::declared_records::DeclaredRecords;
 use super::sources::taken_slots;
 use crate::catalog::{
-    Catalog, Connection, Declared, NewConnection, Removed, StreamStats, free_id,
-    refuse_other_content,
+    Catalog, Connection, Declared, NewConnection, Removed, StreamStats, check_display_name,
+    free_id, refuse_other_content,
 };
 use crate::index::layout::StreamLayout;
 use crate::index::sources::reading_number;
@@ -61,6 +61,7 @@ impl Catalog for EmbeddedStore {
     }
 
     fn add_connection(&self, new: NewConnection) -> Result<Connection> {
+        check_display_name(&new.name)?;
         let sources = self.sources();
         let Some(declaration) = sources.declarations.get(&new.connector) else {
             return Err(StoreError::UnknownConnector(new.connector));
@@ -96,6 +97,7 @@ impl Catalog for EmbeddedStore {
     }
 
     fn rename_connection(&self, id: &ConnectionId, name: &str) -> Result<Connection> {
+        check_display_name(name)?;
         self.sources().connection(id)?;
         let rename = |transaction: &Transaction<'_>| {
             let sql = "UPDATE connections SET display_name = ?2 WHERE id = ?1";

@@ -380,7 +380,7 @@ fn limit_cache(connection: &Connection, kib: i64) -> rusqlite::Result<()> {
 }
 
 /// An empty file becomes ours; a file of another program is left alone.
-fn claim(connection: &Connection, path: &Path) -> Result<()> {
+pub(super) fn claim(connection: &Connection, path: &Path) -> Result<()> {
     let number = |sql: &str| -> Result<i64> {
         connection
             .query_row(sql, [], |row| row.get(0))

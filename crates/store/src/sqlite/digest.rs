@@ -69,7 +69,7 @@ pub(super) fn readable(row: &Row<'_>, column: usize) -> rusqlite::Result<String>
 }
 
 /// Reads the columns of [`CHECKED`] from this one on: what the record holds, if it is what was written.
-pub(super) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<String>> {
+pub(crate) fn checked(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<String>> {
     let content = content_from_row(row, first)?;
     check(&content, row.get(first + 5)?)?;
     Ok(content.data.map(str::to_owned))

@@ -5,7 +5,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::random;
 use crate::disk_space;
+use crate::index::engine::hex;
 use crate::{Result, StoreError};
 
 /// The truth: catalog, records, history.
@@ -33,7 +35,7 @@ pub(crate) const TIME: &str = "latest.time";
 /// Credentials for other servers, which may be there before any record is.
 const CREDENTIALS: &str = "clients";
 /// Whether a file of [`COLLECT`] is one that cannot be made anew: a job, its state, or what a tap said of its streams. Logs and output can.
-pub(super) fn is_collected(name: &str) -> bool {
+pub(crate) fn is_collected(name: &str) -> bool {
     let stem = [".job.json", ".state.json", ".streams.json"]
         .iter()
         .find_map(|ending| name.strip_suffix(ending));
@@ -44,6 +46,8 @@ pub(super) fn is_collected(name: &str) -> bool {
     })
 }
 
+/// Says that the folder is a node's, and which: its records are in a database that several nodes share.
+pub const NODE: &str = "node";
 /// Held by the process that has the directory open; its text says which one.
 pub const LOCK: &str = "pdpp.lock";
 /// How the names of folders begin in which a backup is prepared.
@@ -62,6 +66,7 @@ impl DataDirectory {
     /// Creates the directory if need be and takes it for `holder`.
     pub(crate) fn open(path: &Path, holder: &str) -> Result<Self> {
         create_private(path)?;
+        refuse_node(path)?;
         refuse_foreign(path)?;
         let lock = take_lock(path, holder)?;
         Ok(Self {
@@ -70,39 +75,43 @@ impl DataDirectory {
         })
     }
 
+    /// The same for a node, which keeps only what is derived in it.
+    ///
+    /// Also answers what tells this folder from any other.
+    pub(crate) fn open_for_node(path: &Path, holder: &str, node: &str) -> Result<(Self, String)> {
+        create_private(path)?;
+        if path.join(DATABASE).exists() {
+            return Err(StoreError::HoldsRecords {
+                path: path.to_owned(),
+            });
+        }
+        let mark = path.join(NODE);
+        if !mark.exists() {
+            refuse_foreign(path)?;
+        }
+        let lock = take_lock(path, holder)?;
+        let found = fs::read_to_string(&mark).unwrap_or_default();
+        let (known_as, id) = found.trim_end().split_once('\n').unwrap_or_default();
+        let id = match id {
+            "" => hex(random()?),
+            id => id.to_owned(),
+        };
+        if known_as != node {
+            write_durably(&mark, format!("{node}\n{id}\n").as_bytes())?;
+        }
+        let directory = Self {
+            path: path.to_owned(),
+            _lock: lock,
+        };
+        Ok((directory, id))
+    }
+
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// A folder to prepare a backup of this size in, removed with the value; inside `within`, if it can be created there.
-    pub(crate) fn prepare(&self, within: Option<&Path>, bytes: u64) -> Result<tempfile::TempDir> {
-        let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
-        let require = |folder: &Path| match disk_space::require(folder, bytes) {
-            Err(StoreError::NoRoom { path, needed, free }) => {
-                Err(StoreError::NoRoomForCopy { path, needed, free })
-            }
-            there_is => there_is,
-        };
-        if let Some(folder) = within {
-            match make(folder) {
-                Ok(prepared) => {
-                    require(folder)?;
-                    return Ok(prepared);
-                }
-                Err(error) if error.kind() == ErrorKind::StorageFull => {
-                    require(folder)?;
-                    return Err(StoreError::io(folder, error));
-                }
-                // It may belong to somebody else.
-                Err(_) => {}
-            }
-        }
-        require(&self.path)?;
-        make(&self.path).map_err(StoreError::at(&self.path))
     }
 
     /// Removes backups that were being prepared when a process was killed: they are whole copies of the records.
@@ -163,6 +172,17 @@ pub(crate) fn create_private_file(path: &Path) -> Result<()> {
         .mode(0o600)
         .open(path);
     made.map(drop).map_err(StoreError::at(path))
+}
+
+/// A node's folder holds no records, and must not get any.
+fn refuse_node(path: &Path) -> Result<()> {
+    match fs::read_to_string(path.join(NODE)) {
+        Ok(text) => Err(StoreError::OfNode {
+            path: path.to_owned(),
+            node: text.lines().next().unwrap_or_default().to_owned(),
+        }),
+        Err(_) => Ok(()),
+    }
 }
 
 /// A folder that has files but no database of ours is not taken over.
@@ -232,6 +252,38 @@ fn take_lock(directory: &Path, holder: &str) -> Result<File> {
         .and_then(|()| file.set_len(text.len() as u64));
     drop(written);
     Ok(file)
+}
+
+/// A folder to prepare a backup of this size in, removed with the value; inside `within`, if it can be created there,
+/// else inside the store's own.
+pub(crate) fn prepare_copy(
+    own: &Path,
+    within: Option<&Path>,
+    bytes: u64,
+) -> Result<tempfile::TempDir> {
+    let make = |folder: &Path| tempfile::Builder::new().prefix(PREPARED).tempdir_in(folder);
+    let require = |folder: &Path| match disk_space::require(folder, bytes) {
+        Err(StoreError::NoRoom { path, needed, free }) => {
+            Err(StoreError::NoRoomForCopy { path, needed, free })
+        }
+        there_is => there_is,
+    };
+    if let Some(folder) = within {
+        match make(folder) {
+            Ok(prepared) => {
+                require(folder)?;
+                return Ok(prepared);
+            }
+            Err(error) if error.kind() == ErrorKind::StorageFull => {
+                require(folder)?;
+                return Err(StoreError::io(folder, error));
+            }
+            // It may belong to somebody else.
+            Err(_) => {}
+        }
+    }
+    require(own)?;
+    make(own).map_err(StoreError::at(own))
 }
 
 /// Writes a whole file so that after a crash it is there entirely or not at all.

@@ -20,6 +20,7 @@ use crate::grants::{
 use crate::registry::EntryKind;
 use crate::{Result, StoreError};
 
+pub(crate) use self::disclosures::{ends, note_ends};
 pub(super) use self::ended::Endings;
 pub(super) use self::narrow::forget_connection;
 pub(super) use self::pending::Pending;

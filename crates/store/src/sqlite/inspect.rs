@@ -45,6 +45,7 @@ impl Inspect for EmbeddedStore {
             damaged_blobs,
             damaged_index,
             traces_left: finished < begun,
+            traces_on: Vec::new(),
             room_to_erase: if finished < begun {
                 self.room_to_erase()?
             } else {
@@ -189,7 +190,7 @@ fn miscounted(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Records that are not what was written, not JSON any more, or changed into other kinds of values.
-pub(super) fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn unreadable(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut wrong = Vec::new();
     for (table, rows) in [
         ("records", format!("SELECT row_id, {CHECKED} FROM records")),

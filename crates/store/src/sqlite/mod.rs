@@ -3,7 +3,7 @@
 //! Every acknowledged change has a version, counted over the whole store. A batch is one transaction; the index follows
 //! from memory while things go well and from the records when they did not.
 
-mod backup;
+pub(crate) mod backup;
 pub(crate) mod blobs;
 mod catalog;
 mod changes;
@@ -11,11 +11,11 @@ mod commit_mark;
 pub(crate) mod database;
 mod declared_records;
 mod deleted_by_owner;
-mod digest;
+pub(crate) mod digest;
 pub mod directory;
 mod erase;
-mod grants;
-mod inspect;
+pub(crate) mod grants;
+pub(crate) mod inspect;
 pub(crate) mod kept_clock;
 mod migrations;
 mod records;
@@ -26,7 +26,7 @@ mod thinning;
 mod truncated;
 mod truth;
 mod unreadable;
-mod walk;
+pub(crate) mod walk;
 mod write;
 
 use std::path::Path;
@@ -46,6 +46,7 @@ use crate::index::sources::Sources;
 use crate::index::truth::Truth;
 use crate::index::{Folders, RecordIndex};
 use crate::keeping::{CountedTime, Dropped, Grown, KeepRules, Keeping, Retention};
+use crate::nodes::Nodes;
 use crate::search::Part;
 use crate::{Result, StoreError};
 
@@ -59,7 +60,7 @@ pub struct OpenOptions {
 /// A data directory, opened by this process alone.
 pub struct EmbeddedStore {
     directory: DataDirectory,
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     truth: Arc<SqliteTruth>,
     index: RecordIndex,
     /// Held while a declaration changes, from the comparison with the one before.
@@ -172,6 +173,8 @@ impl EmbeddedStore {
 
 answers_with_index!(EmbeddedStore);
 
+impl Nodes for EmbeddedStore {}
+
 impl Keeping for EmbeddedStore {
     fn time(&self) -> CountedTime {
         self.clock.time()
@@ -225,11 +228,7 @@ fn store_id(database: &Database) -> Result<[u8; 16]> {
         return Ok(id);
     }
     database.transact(|transaction| {
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| StoreError::Engine {
-            path: "/dev/urandom".into(),
-            detail: error.to_string(),
-        })?;
+        let id = random()?;
         transaction
             .execute(
                 "INSERT OR REPLACE INTO meta VALUES ('store_id', ?1)",
@@ -240,8 +239,17 @@ fn store_id(database: &Database) -> Result<[u8; 16]> {
     })
 }
 
+pub(crate) fn random() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Engine {
+        path: "/dev/urandom".into(),
+        detail: error.to_string(),
+    })?;
+    Ok(bytes)
+}
+
 /// The version of the last acknowledged change, as the database knows it.
-fn newest_version(connection: &rusqlite::Connection) -> rusqlite::Result<u64> {
+pub(crate) fn newest_version(connection: &rusqlite::Connection) -> rusqlite::Result<u64> {
     connection
         .prepare_cached("SELECT value FROM meta WHERE name = 'version'")?
         .query_row([], |row| row.get(0))
@@ -249,7 +257,10 @@ fn newest_version(connection: &rusqlite::Connection) -> rusqlite::Result<u64> {
         .map(Option::unwrap_or_default)
 }
 
-fn set_newest_version(connection: &rusqlite::Connection, version: u64) -> rusqlite::Result<()> {
+pub(crate) fn set_newest_version(
+    connection: &rusqlite::Connection,
+    version: u64,
+) -> rusqlite::Result<()> {
     connection
         .prepare_cached("INSERT OR REPLACE INTO meta VALUES ('version', ?1)")?
         .execute([version])

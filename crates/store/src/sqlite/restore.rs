@@ -14,12 +14,12 @@ use tar::EntryType;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use super::blobs::filled;
 use super::directory::{
     BLOBS, COLLECT, DATABASE, LOCK, SEALING_KEY, create_private, is_collected, sync_folder,
 };
 use super::{EmbeddedStore, OpenOptions};
 use crate::StoreError;
+use crate::blobs::filled;
 use crate::inspection::{Damage, Depth, Inspect as _, Inspection};
 
 /// How the names of folders begin in which something is being restored.

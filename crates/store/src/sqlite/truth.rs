@@ -72,11 +72,7 @@ impl Truth for SqliteTruth {
         Arc::clone(&self.sources.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn head(&self) -> Result<u64> {
-        Ok(self.newest())
-    }
-
-    fn marked_head(&self) -> Result<(u64, Mark)> {
+    fn head(&self) -> Result<(u64, Mark)> {
         Ok((self.newest(), None))
     }
 

@@ -93,7 +93,7 @@ impl Walk {
 }
 
 /// The cursor value as the database orders it; NULL when there is none to order by.
-pub(super) fn sort_value(sort: SortValue) -> Value {
+pub(crate) fn sort_value(sort: SortValue) -> Value {
     match sort {
         SortValue::Integer(value) => Value::Integer(value),
         SortValue::Real(value) => Value::Real(value),

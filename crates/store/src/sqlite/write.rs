@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use contract::id::{ConnectionId, StreamName};
+use contract::id::ConnectionId;
 use contract::json::RecordBody;
 use contract::time::Instant;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -13,10 +13,9 @@ use super::deleted_by_owner;
 use super::digest::readable;
 use super::walk::sort_value;
 use super::{EmbeddedStore, newest_version, set_newest_version};
-use crate::catalog::StreamRef;
 use crate::disk_space;
-use crate::index::engine::{IndexChange, Indexable};
-use crate::index::sources::{Sources, StreamEntry};
+use crate::index::engine::{NewContent, Staged};
+use crate::index::sources::{BatchStreams, StreamEntry};
 use crate::record_digest::Content;
 use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
 use crate::{Result, StoreError};
@@ -31,13 +30,12 @@ impl EmbeddedStore {
         disk_space::require(self.path(), room_for(&batch))?;
         let (applied, writing) = self.database.transact_bulk(|transaction| {
             // Checked inside the transaction: a concurrent change of the declaration waits, or has been seen.
-            let sources = self.sources();
-            sources.connection(connection)?;
+            let streams = BatchStreams::new(self.sources(), connection)?;
             let before = newest_version(transaction).map_err(self.database.failed())?;
-            let mut writing = Writing::begin(sources, connection, before);
+            let mut writing = Writing::begin(streams, before);
             let mut applied = Vec::with_capacity(batch.len());
             for change in batch {
-                let entry = writing.entry(&change.stream)?;
+                let entry = writing.streams.entry(&change.stream)?;
                 let outcome = writing.apply(transaction, &entry, change);
                 applied.push(outcome.map_err(self.database.failed())?);
             }
@@ -65,9 +63,7 @@ fn room_for(batch: &[Change]) -> u64 {
 }
 
 struct Writing<'a> {
-    sources: Arc<Sources>,
-    connection: &'a ConnectionId,
-    entries: HashMap<StreamName, Arc<StreamEntry>>,
+    streams: BatchStreams<'a>,
     before: u64,
     version: u64,
     /// Per stream: change in the number of live records, and the last version written.
@@ -75,20 +71,6 @@ struct Writing<'a> {
     /// Per stream: whether the owner deleted any of its records. Most never do, and then no key is looked up.
     owner_deleted: HashMap<i64, bool>,
     staged: Vec<Staged>,
-}
-
-struct NewContent {
-    body: RecordBody,
-    emitted_at: String,
-}
-
-/// A change the index must follow.
-struct Staged {
-    row: i64,
-    entry: Arc<StreamEntry>,
-    /// The new content, or `None` for a deletion.
-    put: Option<NewContent>,
-    known: bool,
 }
 
 /// The row of a key as it is before a change.
@@ -102,29 +84,15 @@ struct Current {
 }
 
 impl<'a> Writing<'a> {
-    fn begin(sources: Arc<Sources>, connection: &'a ConnectionId, before: u64) -> Self {
+    fn begin(streams: BatchStreams<'a>, before: u64) -> Self {
         Self {
-            sources,
-            connection,
-            entries: HashMap::new(),
+            streams,
             before,
             version: before,
             totals: HashMap::new(),
             owner_deleted: HashMap::new(),
             staged: Vec::new(),
         }
-    }
-
-    fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {
-        if let Some(entry) = self.entries.get(stream) {
-            return Ok(Arc::clone(entry));
-        }
-        let entry = self.sources.stream(&StreamRef {
-            connection: self.connection.clone(),
-            stream: stream.clone(),
-        })?;
-        self.entries.insert(stream.clone(), Arc::clone(entry));
-        Ok(Arc::clone(entry))
     }
 
     fn apply(
@@ -324,7 +292,7 @@ impl<'a> Writing<'a> {
 
     fn stage(&mut self, row: i64, entry: &Arc<StreamEntry>, put: Option<NewContent>, known: bool) {
         self.staged.push(Staged {
-            row,
+            row: row.cast_unsigned(),
             entry: Arc::clone(entry),
             put,
             known,
@@ -349,25 +317,6 @@ impl<'a> Writing<'a> {
         }
         set_newest_version(transaction, self.version)?;
         Ok(true)
-    }
-}
-
-impl Staged {
-    fn index_change(&self) -> IndexChange<'_> {
-        let row = self.row.cast_unsigned();
-        match &self.put {
-            None => IndexChange::Drop { row },
-            Some(NewContent { body, emitted_at }) => IndexChange::Put {
-                record: Indexable {
-                    row,
-                    stream: self.entry.id.cast_unsigned(),
-                    emitted_at,
-                    layout: &self.entry.layout,
-                    body,
-                },
-                known: self.known,
-            },
-        }
     }
 }
 

@@ -134,3 +134,14 @@ fn counts_follow_every_write() {
         assert_eq!(messages.unwrap().records, 1);
     });
 }
+
+#[test]
+fn a_name_that_not_every_database_can_keep_is_refused() {
+    on_every_mailbox(|store| {
+        let refused = store.rename_connection(&connection("work"), "a\0b");
+        assert!(matches!(refused, Err(StoreError::NulInName)));
+        let refused = store.add_connection(new("\0", None));
+        assert!(matches!(refused, Err(StoreError::NulInName)));
+        assert_eq!(store.connections().len(), 1);
+    });
+}

@@ -21,8 +21,7 @@ use store::search::{
     SearchOrder, SearchRequest, Test,
 };
 use store::{
-    Backup as _, Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store,
-    StreamRef,
+    Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store, StreamRef,
 };
 use tempfile::TempDir;
 use text::Expression;
@@ -78,12 +77,15 @@ pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
     Some(PostgresOptions {
         url,
         ca: None,
-        owner: name,
+        owner: name.clone(),
+        add_owner: true,
         data_dir: folder.join("node"),
         blobs: folder.join("blobs"),
-        node: "a".to_owned(),
+        node: format!("a-{name}"),
+        holder: "a conformance test".to_owned(),
         clock: Arc::new(noon()),
         secret: [7; 32],
+        other_secret: None,
     })
 }
 
@@ -367,7 +369,7 @@ pub(crate) fn blob_path(folder: &Path, id: &BlobId) -> PathBuf {
     folder.join("blobs").join(start).join(name)
 }
 
-pub(crate) fn backup(store: &EmbeddedStore) -> Vec<u8> {
+pub(crate) fn backup(store: &dyn Store) -> Vec<u8> {
     let mut archive = Vec::new();
     store.backup(&mut archive, &[]).unwrap();
     archive

@@ -24,6 +24,7 @@ mod grouping;
 mod items;
 mod keeping;
 mod meanings;
+mod moving;
 mod nodes;
 mod opening;
 mod paging;

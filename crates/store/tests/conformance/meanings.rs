@@ -30,7 +30,7 @@ fn add_model(store: &dyn Store, groups: &[&[&str]]) {
 }
 
 pub(crate) fn embed(store: &dyn Store) {
-    while store.embed_some().unwrap() {}
+    std::thread::scope(|scope| drop(scope.spawn(|| while store.embed_some().unwrap() {})));
 }
 
 fn question(text: &str, scopes: &[Scope], with_words: bool) -> MeaningQuestion {

@@ -1,6 +1,8 @@
 //! Several nodes on one database: what one of them decides holds at once on all others. These need a PostgreSQL.
 
+use std::fs::{self, File};
 use std::thread;
+use std::time::SystemTime;
 
 use contract::time::Instant;
 use store::grants::{Revocable, Revoked};
@@ -21,7 +23,7 @@ fn on_two_nodes(rule: impl Fn(&PostgresStore, &PostgresStore, &PostgresStore)) {
         return;
     };
     let mut second = owner.clone();
-    "b".clone_into(&mut second.node);
+    second.node.push_str("-second");
     second.data_dir = folder.path().join("second");
     let open = |options| PostgresStore::open(options).unwrap();
     rule(&open(owner), &open(second), &open(other));
@@ -198,4 +200,41 @@ fn what_one_node_acknowledges_the_other_finds_counts_and_pages_through_at_once()
         let expected: Vec<String> = (0..20).map(|number| format!("m{number:02}")).collect();
         assert_eq!(ids, expected);
     });
+}
+
+#[test]
+fn files_of_blobs_that_a_crash_left_are_swept_once_nobody_can_be_about_to_bind_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(owner) = fresh_owner(folder.path()) else {
+        return;
+    };
+    let store = PostgresStore::open(owner).unwrap();
+    add_mail(&store, "work");
+    let kept = put_bytes(&store, "work", &key("m1"), b"kept");
+    let mut folders = fs::read_dir(folder.path().join("blobs")).unwrap();
+    let root = folders.next().unwrap().unwrap().path();
+    let left = |name: &str, is_old: bool| {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = File::create(&path).unwrap();
+        if is_old {
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        path
+    };
+    let hash = "0".repeat(62);
+    let swept = [
+        left("arriving-x", true),
+        left(&format!("aa/{hash}"), true),
+        left(&format!("bb/{hash}"), true),
+    ];
+    let stays = [
+        left("arriving-y", false),
+        left(&format!("cc/{hash}"), false),
+        left("aa/not-ours", true),
+    ];
+    store.purge().unwrap();
+    assert_eq!(swept.map(|path| path.exists()), [false; 3]);
+    assert_eq!(stays.map(|path| path.exists()), [true; 3]);
+    assert!(store.open_blob(&kept).is_ok());
 }

@@ -104,18 +104,38 @@ fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Fi
         ));
     }
     findings.extend(writing(inspected));
-    if inspected.traces_left {
-        findings.push(Finding::failed(
+    findings.extend(erased(inspected, line));
+    findings
+}
+
+/// What was erased and may still be on a disk: of this machine, or of nodes that have not said otherwise.
+fn erased(inspected: &Inspected, line: &CommandLine) -> Option<Finding> {
+    if !inspected.traces_left {
+        return None;
+    }
+    if !inspected.traces_on.is_empty() {
+        let nodes: Vec<String> = inspected.traces_on.iter().map(|one| visible(one)).collect();
+        return Some(Finding::failed(
             "erased",
-            "something was erased, but bytes of it may still be on the disk",
             format!(
-                "{}, when no backup is being made and there are {} of room",
-                line.another("purge"),
-                HumanBytes(inspected.room_to_erase)
+                "something was erased, but bytes of it may still be on the disk of node {}",
+                nodes.join(", ")
+            ),
+            format!(
+                "start that node; or where its disk is gone: {}",
+                line.another("nodes forget").argument("NAME")
             ),
         ));
     }
-    findings
+    Some(Finding::failed(
+        "erased",
+        "something was erased, but bytes of it may still be on the disk",
+        format!(
+            "{}, when no backup is being made and there are {} of room",
+            line.another("purge"),
+            HumanBytes(inspected.room_to_erase)
+        ),
+    ))
 }
 
 /// Whether it can be written, and what waits until it can.
@@ -196,6 +216,7 @@ mod tests {
             damaged_blobs: Vec::new(),
             damaged_index: Vec::new(),
             traces_left: false,
+            traces_on: Vec::new(),
             room_to_erase: 0,
             rolled_back: None,
             unmarked: None,
@@ -251,5 +272,13 @@ mod tests {
         assert!(!told[0].ok && told[0].check == "erased");
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));
+        let away = Inspected {
+            traces_on: vec!["b".to_owned()],
+            ..left
+        };
+        let told = findings(&away, false, &CommandLine::new("doctor"));
+        assert!(told[0].message.ends_with("node b"));
+        let remedy = told[0].remedy.as_deref();
+        assert!(remedy.is_some_and(|remedy| remedy.ends_with("pdpp nodes forget NAME")));
     }
 }

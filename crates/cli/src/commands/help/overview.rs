@@ -55,7 +55,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Let agents read",
         &["serve", "setup", "grant", "grants", "connect", "mcp"],
     ),
-    ("Take data out", &["export", "blob", "backup", "restore"]),
+    (
+        "Take data out",
+        &["export", "blob", "backup", "restore", "move"],
+    ),
     (
         "Look after it",
         &[
@@ -65,6 +68,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "owner-token",
             "index",
             "model",
+            "nodes",
             "delete",
             "purge",
             "completions",

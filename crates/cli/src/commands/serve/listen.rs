@@ -8,7 +8,6 @@ use grants::sign_in::Console;
 use crate::config::ServerSettings;
 use crate::failure::{CommandResult, Failure};
 use crate::output::visible;
-use crate::reading::CommandLine;
 
 /// The exit code of a setting that can mean nothing.
 const USAGE: u8 = 2;
@@ -32,11 +31,8 @@ pub(super) fn address(text: &str) -> CommandResult<SocketAddr> {
 }
 
 /// Refuses to be reached by other machines while anybody with a sign-in code would be the owner, for there is no password
-/// yet but a command that sets one.
-pub(super) fn check_exposure(
-    address: SocketAddr,
-    set_password: Option<&CommandLine>,
-) -> CommandResult {
+/// yet but a way to set one.
+pub(super) fn check_exposure(address: SocketAddr, set_password: Option<&str>) -> CommandResult {
     match set_password {
         Some(set) if !address.ip().is_loopback() => {
             let message = format!(

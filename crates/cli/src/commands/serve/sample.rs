@@ -2,13 +2,13 @@
 
 use demo::{DemoError, Holding, Life};
 use indicatif::HumanCount;
-use store::{EmbeddedStore, Search};
+use store::Store;
 
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 
 /// Fills an empty data directory. One that holds the sample life already stays as it is; any other is refused.
-pub(super) fn load(store: &EmbeddedStore, context: &Context) -> CommandResult {
+pub(super) fn load(store: &dyn Store, context: &Context) -> CommandResult {
     let output = context.output;
     match demo::holding(store)? {
         Holding::Everything => {

@@ -13,9 +13,9 @@ use crate::{Result, StoreError};
 const AT_ONCE: i64 = 5_000;
 
 /// The ends of the chain: the last entry, and the last one that was dropped from its beginning.
-struct Ends {
-    last: Option<Head>,
-    dropped: Head,
+pub(in crate::postgres) struct Ends {
+    pub(in crate::postgres) last: Option<Head>,
+    pub(in crate::postgres) dropped: Head,
 }
 
 impl PostgresStore {
@@ -51,7 +51,7 @@ impl PostgresStore {
         Ok(head)
     }
 
-    fn ends(&self, tx: &Tx<'_>, lock: &str) -> Result<Ends> {
+    pub(in crate::postgres) fn ends(&self, tx: &Tx<'_>, lock: &str) -> Result<Ends> {
         let row = tx.query_one(
             &format!(
                 "SELECT sequence, hash, dropped_sequence, dropped_hash FROM chains WHERE owner_id = $1 {lock}"
@@ -175,13 +175,16 @@ impl PostgresStore {
     }
 
     pub(super) fn check_chain(&self) -> Result<ChainCheck> {
-        self.pool.snapshot(|tx| {
-            let ends = self.ends(tx, "")?;
-            let mut checking = Checking::from(ends.dropped);
-            let mut after = i64::MIN;
-            loop {
-                // An entry's grants come with it, in the order in which they are looked up.
-                let rows = tx.query(
+        self.pool.snapshot(|tx| self.check_chain_in(tx))
+    }
+
+    pub(in crate::postgres) fn check_chain_in(&self, tx: &Tx<'_>) -> Result<ChainCheck> {
+        let ends = self.ends(tx, "")?;
+        let mut checking = Checking::from(ends.dropped);
+        let mut after = i64::MIN;
+        loop {
+            // An entry's grants come with it, in the order in which they are looked up.
+            let rows = tx.query(
                     "SELECT sequence, entry, hash, ARRAY(
                          SELECT grant_id FROM disclosures_by_grant g
                          WHERE g.owner_id = d.owner_id AND g.sequence = d.sequence ORDER BY grant_id
@@ -189,22 +192,21 @@ impl PostgresStore {
                      FROM disclosures d WHERE owner_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
                     &[&self.owner, &after, &AT_ONCE],
                 )?;
-                let Some(last) = rows.last() else { break };
-                after = last.get(0)?;
-                for row in &rows {
-                    let listed: Vec<&str> = row.get(3)?;
-                    let is_listed = |grants: &[&str]| -> Result<bool> {
-                        Ok(grants.iter().all(|grant| listed.contains(grant)))
-                    };
-                    if let Some(broken) = checking.take(entry_of(row)?, is_listed)? {
-                        return Ok(broken);
-                    }
+            let Some(last) = rows.last() else { break };
+            after = last.get(0)?;
+            for row in &rows {
+                let listed: Vec<&str> = row.get(3)?;
+                let is_listed = |grants: &[&str]| -> Result<bool> {
+                    Ok(grants.iter().all(|grant| listed.contains(grant)))
+                };
+                if let Some(broken) = checking.take(entry_of(row)?, is_listed)? {
+                    return Ok(broken);
                 }
             }
-            let sql = "SELECT count(*) FROM disclosures_by_grant WHERE owner_id = $1";
-            let listed: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
-            Ok(checking.finish(ends.last, listed.cast_unsigned()))
-        })
+        }
+        let sql = "SELECT count(*) FROM disclosures_by_grant WHERE owner_id = $1";
+        let listed: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
+        Ok(checking.finish(ends.last, listed.cast_unsigned()))
     }
 
     /// Drops the beginning of the log, as far as the rule does not keep it, and records that at its end.

@@ -30,7 +30,9 @@ impl Batch<'_> {
             &[&owner, &streams, &live, &last],
         )?;
         if updated != streams.len() as u64 {
-            return Err(StoreError::UnknownConnection(self.connection.clone()));
+            return Err(StoreError::UnknownConnection(
+                self.streams.connection().clone(),
+            ));
         }
         Ok(true)
     }

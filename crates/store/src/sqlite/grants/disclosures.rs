@@ -96,7 +96,7 @@ impl EmbeddedStore {
     }
 
     /// Moves waiting disclosures into the database.
-    pub(in crate::sqlite) fn settle_disclosures(&self) -> Result<()> {
+    pub(crate) fn settle_disclosures(&self) -> Result<()> {
         let mut pending = self.pending();
         if !pending.is_empty() {
             self.database
@@ -281,11 +281,28 @@ fn put(transaction: &Transaction<'_>, head: Head, entry: &str) -> rusqlite::Resu
     Ok(head)
 }
 
-fn note_head(transaction: &Transaction<'_>, name: &str, head: Head) -> rusqlite::Result<()> {
+fn note_head(transaction: &Connection, name: &str, head: Head) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
         .execute(params![name, head_to_bytes(head).as_slice()])
         .map(drop)
+}
+
+/// The last entry of the chain, and the last one that was dropped from its beginning.
+pub(crate) fn ends(connection: &Connection) -> rusqlite::Result<(Head, Head)> {
+    let start = stored_head(connection, START)?;
+    Ok((end(connection)?, start.unwrap_or(Head::EMPTY)))
+}
+
+/// Notes the ends of a chain whose entries were copied.
+pub(crate) fn note_ends(copy: &Connection, last: Head, dropped: Head) -> rusqlite::Result<()> {
+    if last != Head::EMPTY {
+        note_head(copy, END, last)?;
+    }
+    if dropped != Head::EMPTY {
+        note_head(copy, START, dropped)?;
+    }
+    Ok(())
 }
 
 /// Moves `last_used_at` of tokens and grants forward, never back.
