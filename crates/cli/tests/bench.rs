@@ -64,13 +64,14 @@ fn a_server_is_measured_beside_the_reads_in_process_and_the_corpus_stays_as_it_w
     for other in ["schema", "page", "one long record", "window", "count by"] {
         assert_compared(row(&rows, other));
     }
-    let load = "64 connections for 1 s";
-    let answers = row(&rows, &format!("{load}: answers"));
-    assert!(answers["figure"]["value"].as_f64().unwrap() > 0.0);
-    assert_eq!(
-        row(&rows, &format!("{load}: errors"))["figure"]["value"],
-        0.0
+    // The rows name how long the load took, which a busy machine prolongs.
+    assert!(
+        row(&rows, "s: answers")["figure"]["value"]
+            .as_f64()
+            .unwrap()
+            > 0.0
     );
+    assert_eq!(row(&rows, "s: errors")["figure"]["value"], 0.0);
     row(&rows, "anonymous memory");
 
     let entries = std::fs::read_dir(folder.path()).unwrap();

@@ -57,6 +57,17 @@ struct Ordered<'a> {
     all: Vec<Member<'a>>,
     /// How many of them, from the first on, say what the record is.
     leading: usize,
+    /// Whether the last one is a long text.
+    ends_in_text: bool,
+}
+
+/// What is known of a payload that is to be shown.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    /// The members that say what the record is.
+    pub(crate) leading: &'a [&'a str],
+    /// The key of the record, which stands in its handle: a member that repeats it tells nothing.
+    pub(crate) key: Option<&'a str>,
 }
 
 impl Ordered<'_> {
@@ -87,6 +98,8 @@ const LEVELS: [(usize, usize); 7] = [
 
 /// A text within this many bytes says what it says.
 const SHORT: usize = 64;
+/// What a long text keeps for its beginning where not all members fit.
+const BEGINNING: usize = 56;
 
 #[derive(Debug)]
 pub(crate) struct Shown {
@@ -97,8 +110,8 @@ pub(crate) struct Shown {
 
 /// A payload within so many bytes: what says what the record is first, where names are given that do, its longest text last.
 /// Bytes written as base64 are never shown.
-pub(super) fn payload(members: &Map<String, Value>, leading: &[&str], width: usize) -> Shown {
-    let ordered = ordered(members, leading);
+pub(super) fn payload(members: &Map<String, Value>, about: About<'_>, width: usize) -> Shown {
+    let ordered = ordered(members, about);
     let levels = LEVELS
         .iter()
         .map(|(text, entries)| Level {
@@ -114,8 +127,9 @@ pub(super) fn payload(members: &Map<String, Value>, leading: &[&str], width: usi
     first_members(&ordered, width)
 }
 
-/// The leading members, then the others, the longest text last.
-fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Ordered<'a> {
+/// The leading members, then the others, what repeats the key, the longest text last.
+fn ordered<'a>(members: &'a Map<String, Value>, about: About<'_>) -> Ordered<'a> {
+    let About { leading, key } = about;
     let longest = members
         .iter()
         .filter(|(name, _)| !leading.contains(&name.as_str()))
@@ -123,16 +137,20 @@ fn ordered<'a>(members: &'a Map<String, Value>, leading: &[&str]) -> Ordered<'a>
         .filter(|(length, _)| *length > SHORT)
         .max_by_key(|(length, _)| *length);
     let longest = longest.map(|(_, name)| name);
-    let rank = |name: &String| match leading.iter().position(|one| *one == name) {
+    let rank = |(name, value): &Member<'_>| match leading.iter().position(|one| *one == *name) {
         Some(place) => place,
-        None if Some(name) == longest => usize::MAX,
+        None if Some(*name) == longest => usize::MAX,
+        None if key.is_some() && value.as_str() == key => leading.len() + 1,
         None => leading.len(),
     };
     let mut all: Vec<Member<'a>> = members.iter().collect();
-    all.sort_by_key(|(name, _)| rank(name));
-    let leads = |(name, _): &&Member<'_>| rank(name) < leading.len();
-    let leading = all.iter().take_while(leads).count();
-    Ordered { all, leading }
+    all.sort_by_key(rank);
+    let count = all.iter().take_while(|one| rank(one) < leading.len());
+    Ordered {
+        leading: count.count(),
+        ends_in_text: longest.is_some(),
+        all,
+    }
 }
 
 fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown> {
@@ -159,7 +177,7 @@ fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown>
 }
 
 /// As many members as fit: first those that lead, then short texts, which say what a record is, then other short values, then
-/// beginnings.
+/// beginnings. A long text keeps room for its beginning, so that something of what was written is seen.
 fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     let level = |text| Level { text, entries: 2 };
     let all = &members.all;
@@ -182,17 +200,37 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
         let piece = piece.filter(|piece| members.leads(place) || !piece.was_cut);
         piece.or_else(|| member(name, value, level(12), width))
     };
+    let last = all.len().checked_sub(1).filter(|_| members.ends_in_text);
     let mut pieces: Vec<Option<Writer>> = all.iter().enumerate().map(piece).collect();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|place| {
         let is_whole = pieces[*place].as_ref().is_some_and(|piece| !piece.was_cut);
         let is_text = is_whole && all[*place].1.is_string();
         let leads = members.leads(*place);
-        (!leads, !leads && !is_text, !leads && !is_whole)
+        (
+            !leads,
+            Some(*place) == last,
+            !leads && !is_text,
+            !leads && !is_whole,
+        )
     });
     for place in order {
+        let kept = if last.is_some() && !members.leads(place) {
+            BEGINNING
+        } else {
+            0
+        };
+        if Some(place) == last {
+            let (name, value) = all[place];
+            let most = room.saturating_sub(name.len());
+            let beginnings = (12..=most).rev().step_by(4);
+            pieces[place] = beginnings
+                .filter_map(|text| member(name, value, level(text), width))
+                .find(|piece| piece.text.len() < room);
+            continue;
+        }
         match &pieces[place] {
-            Some(written) if written.text.len() < room => room -= written.text.len() + 1,
+            Some(written) if written.text.len() + kept < room => room -= written.text.len() + 1,
             _ => pieces[place] = None,
         }
     }
@@ -350,7 +388,11 @@ mod tests {
     use super::*;
 
     fn shown(value: &Value, width: usize) -> Shown {
-        payload(value.as_object().unwrap(), &[], width)
+        let about = About {
+            leading: &[],
+            key: None,
+        };
+        payload(value.as_object().unwrap(), about, width)
     }
 
     #[test]

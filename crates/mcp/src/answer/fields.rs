@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Number, Value};
 
 use super::bytes::is_bytes;
-use super::compact::{self, Shown};
+use super::compact::{self, About, Shown};
 use super::shrink;
 use crate::args::Scalar;
 
@@ -109,9 +109,9 @@ impl<'a> Fields<'a> {
         Value::Object(bare).to_string()
     }
 
-    /// As much of them as fits so many bytes of one line, the leading names first.
-    pub(crate) fn shown(&self, leading: &[&str], width: usize) -> Shown {
-        compact::payload(&self.0, leading, width)
+    /// As much of them as fits so many bytes of one line.
+    pub(crate) fn shown(&self, about: About<'_>, width: usize) -> Shown {
+        compact::payload(&self.0, about, width)
     }
 }
 

@@ -28,6 +28,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 pub(crate) use bytes::is_part_of_bytes;
+pub(crate) use compact::About;
 pub(crate) use error::ErrorObject;
 pub(crate) use fields::{Blob, Content, FieldValue, Fields};
 pub(crate) use figure::{Figure, Group};

@@ -74,7 +74,7 @@ const DEFAULT_PAGE: usize = 25;
 /// What stands around the hits of a page, usually: its cursor, what it says of the words, and this answer's own members.
 const AROUND: usize = 760;
 /// What stands beside a hit, usually, without its handle and its title: its result and its rung.
-const BESIDE_HIT: usize = 480;
+const BESIDE_HIT: usize = 540;
 /// Both name it, where it is looked at, and in the call that reads it.
 const HANDLES: usize = 4;
 

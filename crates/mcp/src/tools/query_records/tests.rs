@@ -110,6 +110,33 @@ fn a_row_shows_what_it_is_called_by_whom_and_when_before_anything_else() {
 }
 
 #[test]
+fn a_row_that_is_cut_keeps_the_beginning_of_its_text_and_does_not_repeat_its_key() {
+    // AN-17
+    let rows: Vec<Value> = (0..6)
+        .map(|i| {
+            record(&format!("m-0487{i}"), json!({"id":format!("m-0487{i}"),"thread_id":"t-1596","in_reply_to":"m-04860",
+                "subject":"Workshop","from_email":"mara.keller@tidewater.example","folder":"sent","seen":true,"size_bytes":765,
+                "received_at":"2026-10-28T17:42:00Z","body":"Two remarks on the drawing. ".repeat(20)}))
+        })
+        .collect();
+    let roles = json!({"title": "subject", "author": "from_email", "time": "received_at"});
+    let body = json!({"object": "list", "data": rows, "has_more": false, "meta": {"roles": roles}});
+    let (text, _) = query(&Stub::default().on(MAIL, body), json!({"stream": "mail"}));
+    assert!(text.len() < 1_800);
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains(" {\"subject\""))
+        .collect();
+    assert!(rows.len() >= 5, "{text}");
+    for row in rows {
+        assert!(
+            row.contains(r#""body":"Two remarks"#) && !row.contains(r#""id":"#),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn changes_show_what_is_gone() {
     let gone = json!({"object":"record","id":"m2","stream":"mail","connection_id":"c1","deleted":true,"deleted_at":"2026-02-01T00:00:00Z"});
     let (text, structured) = query(

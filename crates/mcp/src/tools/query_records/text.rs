@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use contract::page::FieldRoles;
 
 use super::{Asked, CutRelation, Listed, OverBudget, WayOn};
-use crate::answer::{Content, Fields, Record};
+use crate::answer::{About, Content, Fields, Record};
 use crate::budget;
 use crate::identity::Identity;
 use crate::ladder::Read;
@@ -313,21 +313,25 @@ fn row_line(
         }
         return line;
     };
+    let about = About {
+        leading: row.leading,
+        key: record.id,
+    };
     let related = more_related(row, led);
     let width = share
         .saturating_sub(line.len() + related.len() + 2)
         .max(LEAST_PAYLOAD);
-    let mut shown = fields.shown(row.leading, width);
+    let mut shown = fields.shown(about, width);
     let mut way_on = String::new();
     if !shown.cut.is_empty() {
         way_on = incomplete(row, fields, &shown.cut, with_call);
         // What says that it is cut takes its place from what is shown, unless the whole is no longer than both.
         let narrower = width.saturating_sub(way_on.len()).max(LEAST_PAYLOAD);
-        shown = fields.shown(row.leading, narrower + way_on.len());
+        shown = fields.shown(about, narrower + way_on.len());
         if shown.cut.is_empty() {
             way_on.clear();
         } else {
-            shown = fields.shown(row.leading, narrower);
+            shown = fields.shown(about, narrower);
             way_on = incomplete(row, fields, &shown.cut, with_call);
         }
     }
@@ -367,11 +371,13 @@ fn more_related(row: &Row<'_>, led: Spelling) -> String {
 fn incomplete(row: &Row<'_>, fields: &Fields<'_>, cut: &[String], with_call: bool) -> String {
     let size = row.record.size();
     let way_on = match &row.record.identity {
-        Some(identity) if with_call => largest(identity, row, fields, cut).to_string(),
-        Some(_) => "fetch and this id".to_owned(),
-        None => "query_records and fewer fields".to_owned(),
+        Some(identity) if with_call => {
+            format!("continue with {}", largest(identity, row, fields, cut))
+        }
+        Some(_) => "fetch this id".to_owned(),
+        None => "continue with query_records and fewer fields".to_owned(),
     };
-    format!("{INCOMPLETE}{size} bytes, continue with {way_on}")
+    format!("{INCOMPLETE}{size} bytes, {way_on}")
 }
 
 fn largest(identity: &Identity, row: &Row<'_>, fields: &Fields<'_>, cut: &[String]) -> ToolCall {

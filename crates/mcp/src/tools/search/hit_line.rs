@@ -12,14 +12,21 @@ const LEAST_SNIPPET: usize = 40;
 /// How wide the parts of a hit's line are: title, label, snippet.
 type Widths = (usize, usize, usize);
 
-/// From wide to narrow.
-const WIDTHS: [Widths; 5] = [
+/// From wide to narrow. Without labels the id still says of which connection and stream a hit is.
+const WIDTHS: [Widths; 6] = [
     (budget::TITLE, budget::LABEL, 240),
     (budget::TITLE, budget::LABEL, 120),
     (60, 40, 72),
     (60, 40, LEAST_SNIPPET),
     (40, 24, 0),
+    (40, 0, 0),
 ];
+
+/// How wide a title and labels are beside an excerpt, from wide to narrow.
+const BESIDE_EXCERPT: [(usize, usize); 4] =
+    [(budget::TITLE, budget::LABEL), (60, 40), (60, 0), (40, 0)];
+/// An author's name, where labels have no room.
+const AUTHOR: usize = 24;
 
 /// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
 pub(super) struct Draft<'a> {
@@ -88,6 +95,24 @@ pub(super) fn one_line(source: &str, query: &str, width: usize) -> (String, bool
 pub(super) fn hit_line(place: usize, hit: &Hit, widths: Widths, snippet: Option<&str>) -> String {
     let (title, label, most) = widths;
     let mut line = format!("{}. {}", place + 1, named(hit));
+    line.push_str(&described(hit, title, label));
+    if let Some(text) = snippet {
+        line.push_str(" snippet=");
+        line.push_str(&one_line(text, "", most).0);
+    }
+    line
+}
+
+/// The widest description of a hit within so many bytes, to stand before an excerpt. None where not even the narrowest fits.
+pub(super) fn widest_description(hit: &Hit, room: usize) -> Option<String> {
+    let widths = BESIDE_EXCERPT.iter();
+    let mut descriptions = widths.map(|(title, label)| described(hit, *title, *label));
+    descriptions.find(|description| description.len() <= room)
+}
+
+/// Of which source a hit is, what it is called, when and by whom it was written. Labels of no width are left out.
+fn described(hit: &Hit, title: usize, label: usize) -> String {
+    let mut line = String::new();
     let mut add = |name: &str, value: &str| {
         for piece in [" ", name, "=", value] {
             line.push_str(piece);
@@ -98,26 +123,23 @@ pub(super) fn hit_line(place: usize, hit: &Hit, widths: Widths, snippet: Option<
         ("stream", &hit.stream),
         ("display_name", &hit.label),
     ] {
-        if let Some(value) = value {
+        if let Some(value) = value.as_ref().filter(|_| label > 0) {
             add(name, &word(value, label));
         }
     }
     // A title made of source, stream and time repeats the line; where room is scarce the time is enough.
     let is_short = title < budget::TITLE;
-    let (title, time) = match &hit.time {
+    let (is_titled, time) = match &hit.time {
         Some(time) if !hit.is_titled => (!is_short, Some(time).filter(|_| is_short)),
         _ => (true, hit.authored_at.as_ref()),
     };
-    if title {
-        add("title", &plain::quoted(&hit.title, widths.0));
+    if is_titled {
+        add("title", &plain::quoted(&hit.title, title));
     }
     for (name, value) in [("time", time), ("author", hit.author.as_ref())] {
         if let Some(value) = value {
-            add(name, &word(value, label));
+            add(name, &word(value, label.max(AUTHOR)));
         }
-    }
-    if let Some(text) = snippet {
-        add("snippet", &one_line(text, "", most).0);
     }
     line
 }

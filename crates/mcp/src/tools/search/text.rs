@@ -1,7 +1,7 @@
 //! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
 //! is not shown and how to see it.
 
-use super::hit_line::{Draft, flat, hit_line, named, one_line, word};
+use super::hit_line::{Draft, flat, hit_line, named, one_line, widest_description, word};
 use super::{Found, OverBudget, SearchArgs};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
@@ -21,6 +21,12 @@ const LONG_FIRST_LINE: usize = 600;
 const CALL: usize = 220;
 /// No excerpt is shorter.
 const LEAST_EXCERPT: usize = 72;
+/// An excerpt that says who it is of leaves this much of itself, where there is so much.
+const DESCRIBED_EXCERPT: usize = 96;
+/// Hits whose excerpts are shown first, so that each has context; the others have lines of their own.
+const WITH_EXCERPT: usize = 3;
+/// The line of a hit without an excerpt.
+const PLAIN_LINE: usize = 136;
 /// What stands next to a hit.
 const NEIGHBOUR: usize = 120;
 
@@ -80,9 +86,9 @@ fn written(
     for line in tail.iter().map(String::as_str).chain([unshown]) {
         lines.reserve(line.len());
     }
-    let excerpts = write_evidence(page, &mut lines);
+    let told = write_evidence(page, &mut lines);
     write_neighbours(page, &mut lines);
-    let shown = write_hits(drafts, &excerpts, &mut lines);
+    let shown = write_hits(drafts, &told, &mut lines);
     let hidden = shown.iter().filter(|shown| !**shown).count();
     let leading = shown.iter().take_while(|shown| **shown).count();
     (lines, hidden, leading)
@@ -224,9 +230,18 @@ fn unshown_line(page: &View<'_>, hidden: usize, limit: usize, longest_call: usiz
     }
 }
 
-/// One excerpt of each hit, then the next of each, while there is room. Gives the texts that were shown, by hit.
-fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
-    let mut shown = vec![String::new(); page.hits.len()];
+/// What the excerpts of a hit have told of it.
+#[derive(Clone, Default)]
+struct Told {
+    /// Without marks.
+    text: String,
+    /// Whether they say what it is called, when and by whom it was written.
+    is_described: bool,
+}
+
+/// One excerpt of each hit, then the next of each, while there is room. Gives what was told, by hit.
+fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<Told> {
+    let mut told = vec![Told::default(); page.hits.len()];
     let rounds = 0..contract::search::MAX_EXCERPTS;
     let queue: Vec<(usize, &Hit, &Excerpt)> = rounds
         .flat_map(|round| {
@@ -240,7 +255,7 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
         })
         .collect();
     if queue.is_empty() {
-        return shown;
+        return told;
     }
     let header = if queue.iter().all(|(_, hit, _)| hit.excerpts.is_empty()) {
         "Passages found by meaning, no word matched:"
@@ -248,12 +263,15 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
         "Evidence excerpts:"
     };
     let mut room = evidence_room(page, lines.room()).saturating_sub(header.len() + 1);
-    // Lines are shared out among few, so that each has context; hits beyond them keep their ids.
-    let expected = queue.len().min(3);
+    let expected = queue.len().min(WITH_EXCERPT);
     let mut has_header = false;
     for (turn, (place, hit, excerpt)) in queue.into_iter().enumerate() {
+        let Some(told) = told.get_mut(place) else {
+            break;
+        };
         let share = room / expected.saturating_sub(turn).max(1);
-        let line = evidence_line(place, hit, excerpt, share, page);
+        let describes = told.text.is_empty();
+        let (line, is_described) = evidence_line(place, (hit, excerpt), share, describes, page);
         // The first may take what it needs: a hit that is proven shows its proof.
         let allowed = if turn == 0 { lines.room() } else { room };
         if line.len() + 1 > allowed || (!has_header && header.len() + 2 + line.len() > lines.room())
@@ -266,11 +284,10 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<String> {
         }
         lines.require(&line);
         room = room.saturating_sub(line.len() + 1);
-        if let Some(shown) = shown.get_mut(place) {
-            shown.push_str(&marks::unmarked(&excerpt.text));
-        }
+        told.text.push_str(&marks::unmarked(&excerpt.text));
+        told.is_described |= is_described;
     }
-    shown
+    told
 }
 
 /// What was said right before and after the best hit, where that leaves room for the hits.
@@ -294,100 +311,128 @@ fn write_neighbours(page: &View<'_>, lines: &mut Lines) {
     }
 }
 
-/// Evidence leaves room for the hits themselves.
+/// Evidence leaves room for the hits that are shown without, and for what it does not tell of a single one.
 fn evidence_room(page: &View<'_>, room: usize) -> usize {
-    match page.hits {
-        [hit] => {
-            let snippet = hit.snippet.as_deref().map(flat);
-            let widths = (budget::TITLE, budget::LABEL, 160);
-            let line = hit_line(0, hit, widths, snippet.as_deref());
-            room.saturating_sub(line.len() + 16)
-        }
-        _ => room * 3 / 5,
+    if let [hit] = page.hits {
+        let excerpts = hit.excerpts.iter().map(|excerpt| excerpt.text.as_str());
+        let is_told = tells_snippet(hit, &marks::unmarked(&excerpts.collect::<String>()));
+        let snippet = hit.snippet.as_deref().filter(|_| !is_told).map(flat);
+        let widths = (budget::TITLE, budget::LABEL, 160);
+        let line = hit_line(0, hit, widths, snippet.as_deref());
+        return room.saturating_sub(line.len() + 16);
     }
+    let others = page.hits.len().saturating_sub(WITH_EXCERPT);
+    room - (others * PLAIN_LINE).min(room * 2 / 5)
 }
 
+/// What matched in a hit, and the call that reads on; where that is asked for and leaves room, also who the hit is.
 fn evidence_line(
     place: usize,
-    hit: &Hit,
-    excerpt: &Excerpt,
+    (hit, excerpt): (&Hit, &Excerpt),
     share: usize,
+    describes: bool,
     page: &View<'_>,
-) -> String {
+) -> (String, bool) {
     let field = plain::token(&excerpt.field);
     let read = excerpt.read.as_ref().map(ToString::to_string);
     let read = read.unwrap_or_else(|| named(hit));
     let by = if hit.excerpts.is_empty() {
-        "by_meaning "
+        " by_meaning"
     } else {
         ""
     };
+    let flat = flat(&excerpt.text);
     let frame = format!(
-        "{}. {by}field_path={field} complete=false {read}",
+        "{}.{by} field_path={field}  complete=false {read}",
         place + 1
     )
     .len()
-        + 3;
-    let width = share
-        .saturating_sub(frame)
+        + 2;
+    let room = share.saturating_sub(frame);
+    let kept = DESCRIBED_EXCERPT.min(flat.len());
+    let described = describes
+        .then(|| widest_description(hit, room.saturating_sub(kept)))
+        .flatten();
+    let is_described = described.is_some();
+    let described = described.unwrap_or_default();
+    let width = room
+        .saturating_sub(described.len())
         .clamp(LEAST_EXCERPT, budget::EXCERPT);
-    let (text, was_cut) = one_line(&flat(&excerpt.text), &page.args.query, width);
+    let (text, was_cut) = one_line(&flat, &page.args.query, width);
     let complete = excerpt.complete && !was_cut;
-    format!(
-        "{}. {by}field_path={field} {text} complete={complete} {read}",
+    let line = format!(
+        "{}.{described}{by} field_path={field} {text} complete={complete} {read}",
         place + 1
-    )
+    );
+    (line, is_described)
 }
 
-/// Full lines while the ids of the hits behind them still fit, then bare ids. Says which hits were shown.
-fn write_hits(drafts: &[Draft<'_>], excerpts: &[String], lines: &mut Lines) -> Vec<bool> {
+/// Full lines of hits that were not told of, while the ids of those behind them still fit, then bare ids. Says which hits were
+/// shown.
+fn write_hits(drafts: &[Draft<'_>], told: &[Told], lines: &mut Lines) -> Vec<bool> {
     // An excerpt names its record, too.
-    let mut shown: Vec<bool> = excerpts.iter().map(|text| !text.is_empty()).collect();
-    let header = "Top results:";
-    let first = drafts
-        .first()
-        .filter(|draft| draft.hit.identity.is_fetchable());
+    let mut shown: Vec<bool> = told.iter().map(|told| !told.text.is_empty()).collect();
     let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
     let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
     named.for_each(|(id, _)| id.clear());
+    let header = "Top results:";
     let for_ids = lines.room() * 2 / 5;
-    let mut full = 0;
-    for (place, draft) in drafts.iter().enumerate() {
+    let waiting = drafts.iter().zip(told).enumerate();
+    let waiting: Vec<(usize, &Draft<'_>, &str)> = waiting
+        .filter(|(_, (draft, told))| !(told.is_described && tells_snippet(draft.hit, &told.text)))
+        .map(|(place, (draft, told))| (place, draft, told.text.as_str()))
+        .collect();
+    let mut has_header = false;
+    for (turn, (place, draft, evidence)) in waiting.iter().enumerate() {
         let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
-        let before = if place == 0 { header.len() + 1 } else { 0 };
+        let before = if has_header { 0 } else { header.len() + 1 };
         let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
         let allowed = lines.room().saturating_sub(kept + before);
-        let share = allowed / (drafts.len() - place);
-        let evidence = excerpts.get(place).map_or("", String::as_str);
+        let share = allowed / (waiting.len() - turn);
         let Some(line) = fitting_line(draft, evidence, (share, allowed)) else {
             break;
         };
-        if place == 0 {
+        if !has_header {
             lines.require(header);
+            has_header = true;
         }
         lines.require(line);
-        full = place + 1;
+        if let (Some(shown), Some(id)) = (shown.get_mut(*place), ids.get_mut(*place)) {
+            *shown = true;
+            id.clear();
+        }
     }
-    shown.iter_mut().take(full).for_each(|shown| *shown = true);
-    if let (Some(shown @ false), Some(_)) = (shown.first_mut(), first) {
+    let first = drafts.first().map(|draft| draft.hit);
+    if let Some(first) = first.filter(|_| waiting.is_empty()) {
+        // Every hit was told of above; the list that readers look for says so.
+        let line = format!("{header}\n1. {} as above", named(first));
+        if line.len() < lines.room() {
+            lines.require(&line);
+        }
+    }
+    let is_named = first.is_some_and(|hit| hit.identity.is_fetchable());
+    if let Some(shown @ false) = shown.first_mut().filter(|_| is_named) {
         // The first line names it whole; where its id leaves no room to stand twice, that is its place.
         lines.require("1. first_fetch_id, fetch shows it");
         *shown = true;
+        ids.iter_mut().take(1).for_each(String::clear);
     }
-    let waiting: Vec<usize> = (full..ids.len())
-        .filter(|place| ids.get(*place).is_some_and(|id| !id.is_empty()))
-        .collect();
-    let words: Vec<String> = waiting
-        .iter()
-        .filter_map(|place| ids.get(*place).cloned())
-        .collect();
+    let unnamed = ids.iter().enumerate().filter(|(_, id)| !id.is_empty());
+    let (places, words): (Vec<usize>, Vec<String>) =
+        unnamed.map(|(place, id)| (place, id.clone())).unzip();
     let taken = lines.offer_words("More ids:", &words);
-    for place in waiting.into_iter().take(taken) {
+    for place in places.into_iter().take(taken) {
         if let Some(shown) = shown.get_mut(place) {
             *shown = true;
         }
     }
     shown
+}
+
+/// Whether what was shown of a hit holds its snippet, if it has one.
+fn tells_snippet(hit: &Hit, shown: &str) -> bool {
+    let snippet = hit.snippet.as_deref().map(marks::unmarked);
+    snippet.is_none_or(|snippet| shown.contains(snippet.trim_matches('…')))
 }
 
 /// The id as a word; nothing for hits that cannot be fetched by it alone.
@@ -405,8 +450,7 @@ fn fitting_line<'a>(
     evidence: &str,
     (share, allowed): (usize, usize),
 ) -> Option<&'a str> {
-    let snippet = draft.hit.snippet.as_deref().map(marks::unmarked);
-    let is_told = snippet.is_some_and(|snippet| evidence.contains(snippet.trim_matches('…')));
+    let is_told = tells_snippet(draft.hit, evidence);
     draft
         .lines(!is_told)
         .find(|line| line.len() < share && line.len() <= allowed)

@@ -56,6 +56,49 @@ fn a_default_page_shows_every_id() {
     }
 }
 
+#[test]
+fn every_hit_with_an_excerpt_says_who_and_when_and_the_others_do_too() {
+    // AN-18, EV-17
+    let hits: Vec<Value> = (0..6)
+        .map(|i| {
+            let text = format!("{} the <mark>bridge</mark> vendor {}", "before ".repeat(30), "after ".repeat(30));
+            json!({"stream":"messages","record_key":format!("m-0456{i}"),"connection_id":"mail-work","connector_key":"mail",
+                "display_name":"Mara's work mail","authored_at":format!("2026-09-1{i}T06:50:00Z"),"author":"Grace Mbeki",
+                "title":format!("Re: Harbour footbridge, offer {i}"),
+                "evidence_excerpts":[{"field_path":"body","preview_text":text,"text_start_chars":0,"truncated":true}]})
+        })
+        .collect();
+    let (text, structured) = search(&over(json!(hits)), json!({"query": "bridge"}));
+    assert!(text.len() < 1_800, "{}", text.len());
+    for i in 0..6 {
+        let id = format!("mail-work/messages:m-0456{i}");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{}. ", i + 1)) && line.contains(&id));
+        let line = line.unwrap();
+        for part in [
+            format!("offer {i}"),
+            format!("time=2026-09-1{i}"),
+            "Grace".to_owned(),
+        ] {
+            assert!(line.contains(&part), "{part} in {text}");
+        }
+        assert_eq!(line.contains("<mark>bridge</mark> vendor"), i < 3, "{text}");
+    }
+    for list in [
+        &structured["results"],
+        &structured["content_ladder"]["records"],
+    ] {
+        for entry in list.as_array().unwrap() {
+            let preview = entry["evidence_preview"].as_str().unwrap();
+            assert!(
+                preview.contains("the <mark>bridge</mark> vendor"),
+                "{preview}"
+            );
+        }
+    }
+}
+
 /// BU-03: labels, titles, cursor and excerpts as long as a server may send them.
 fn adversarial(filler: &str, key_chars: usize) -> Value {
     let long = |chars: usize| filler.chars().cycle().take(chars).collect::<String>();
