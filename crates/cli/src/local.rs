@@ -236,6 +236,9 @@ impl LocalServer {
         if let Some(bytes) = question.max_bytes() {
             request = request.header(rest::MAX_BYTES, bytes.to_string());
         }
+        if let Some(call) = question.call() {
+            request = request.header(rest::CALL, call.to_string());
+        }
         let request = match &self.act_as {
             ActAs::Owner => request,
             ActAs::Preview(grant) => request.header(rest::PREVIEW_AS_GRANT, grant),

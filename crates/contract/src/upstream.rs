@@ -29,6 +29,17 @@ pub struct Get {
     segments: Vec<String>,
     params: Params,
     max_bytes: Option<PageBytes>,
+    call: Option<CallId>,
+}
+
+/// One call of a tool, which may ask several questions: what the owner allowed for one call holds for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallId(pub u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
 }
 
 /// The bytes that the entries of a page may take.
@@ -69,6 +80,7 @@ impl Get {
             segments: segments.into_iter().map(str::to_owned).collect(),
             params: Params::new(),
             max_bytes: None,
+            call: None,
         }
     }
 
@@ -78,6 +90,17 @@ impl Get {
     pub fn within_bytes(mut self, max_bytes: PageBytes) -> Get {
         self.max_bytes = Some(max_bytes);
         self
+    }
+
+    /// Says which call it is asked for. Like the bytes of a page it is no parameter of the wire.
+    #[must_use]
+    pub fn in_call(mut self, call: CallId) -> Get {
+        self.call = Some(call);
+        self
+    }
+
+    pub fn call(&self) -> Option<CallId> {
+        self.call
     }
 
     /// The bound of [`Get::within_bytes`].

@@ -29,6 +29,8 @@ use crate::words::Wording;
 pub const ASKS_PER_DAY: usize = 10;
 const DAY: Duration = Duration::from_hours(24);
 const TEN_MINUTES: Duration = Duration::from_mins(10);
+/// How long one call of a tool may go on reading what was allowed once.
+const ONE_CALL: Duration = Duration::from_mins(1);
 /// Names that one ask may list.
 const MAX_NAMES: usize = 64;
 
@@ -36,7 +38,7 @@ const MAX_NAMES: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowance {
-    /// For the next call that needs it, within ten minutes.
+    /// For the next call that needs it, within ten minutes; all that one call of a tool reads is one.
     Once,
     TenMinutes,
     /// For as long as the grant lives.
@@ -125,6 +127,9 @@ pub struct Extension {
     pub allowed_at: Instant,
     /// `None` for as long as the grant lives.
     pub until: Option<Instant>,
+    /// The call that what was allowed once is used by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<String>,
 }
 
 /// What allowing an ask would give, as things are now.
@@ -260,6 +265,7 @@ pub fn allow(
         allowance,
         allowed_at: now,
         until,
+        used_by: None,
     };
     let decided = Change::Put {
         kind: EntryKind::Ask,
@@ -327,7 +333,8 @@ pub fn set_asking(store: &dyn Store, grant: &GrantId, may_ask: bool, now: Instan
 pub fn extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<Vec<Extension>> {
     let all = all::<Extension>(store, EntryKind::Extension, now)?.into_iter();
     let all = all.map(|found| found.value);
-    Ok(all.filter(|one| one.grant_id == *grant).collect())
+    let holds = |one: &Extension| one.grant_id == *grant && one.used_by.is_none();
+    Ok(all.filter(holds).collect())
 }
 
 /// Takes back everything that was allowed beside a grant.
@@ -397,6 +404,9 @@ pub struct OnceAllowed {
     key: String,
     revision: u64,
     rows: Vec<GrantedRow>,
+    extension: Extension,
+    /// The call of a tool that needs it, which may read several times.
+    call: Option<String>,
 }
 
 /// Looks for what is allowed once and would let a refused call through.
@@ -404,6 +414,7 @@ pub fn allowed_once(
     store: &dyn Store,
     authority: &GrantedAuthority,
     beyond: &Beyond,
+    call: Option<String>,
     now: Instant,
 ) -> Result<Option<OnceAllowed>> {
     let all = all::<Extension>(store, EntryKind::Extension, now)?.into_iter();
@@ -411,11 +422,14 @@ pub fn allowed_once(
         found.value.allowance == Allowance::Once
             && found.value.beyond == *beyond
             && authority.has_grant(&found.value.grant_id)
+            && (found.value.used_by.is_none() || found.value.used_by == call)
     });
     Ok(fitting.next().map(|found| OnceAllowed {
         key: found.key,
         revision: found.revision,
         rows: found.value.granted_rows(store),
+        extension: found.value,
+        call,
     }))
 }
 
@@ -426,10 +440,24 @@ impl OnceAllowed {
 
     /// Uses it up; `false` where another call has done so.
     pub fn consume(&self, store: &dyn Store, now: Instant) -> Result<bool> {
-        let change = Change::Remove {
-            kind: EntryKind::Extension,
-            key: &self.key,
-            expect: Expect::Revision(self.revision),
+        if self.extension.used_by.is_some() {
+            return Ok(true);
+        }
+        let (kind, key) = (EntryKind::Extension, self.key.as_str());
+        let expect = Expect::Revision(self.revision);
+        if self.call.is_none() {
+            return store.apply(&[Change::Remove { kind, key, expect }], now);
+        }
+        let used = Extension {
+            used_by: self.call.clone(),
+            ..self.extension.clone()
+        };
+        let change = Change::Put {
+            kind,
+            key,
+            document: &text(&used),
+            expires_at: Some(after(now, ONE_CALL)),
+            expect,
         };
         store.apply(&[change], now)
     }

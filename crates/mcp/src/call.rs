@@ -1,9 +1,10 @@
 //! One tool call: how it asks the resource server, and what it refuses to take from it.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Bearer, Get, Upstream};
+use contract::upstream::{Bearer, CallId, Get, Upstream};
 
 use crate::answer::Answered;
 use crate::fault::Fault;
@@ -16,11 +17,17 @@ pub(crate) struct OwnerSeen(AtomicBool);
 pub(crate) struct Call<'a> {
     upstream: &'a dyn Upstream,
     owner: &'a OwnerSeen,
+    id: CallId,
 }
 
 impl<'a> Call<'a> {
     pub(crate) fn new(upstream: &'a dyn Upstream, owner: &'a OwnerSeen) -> Self {
-        Self { upstream, owner }
+        Self {
+            upstream,
+            owner,
+            // Each state has keys of its own.
+            id: CallId(RandomState::new().hash_one(())),
+        }
     }
 
     /// Whether the server ends a page where its bytes are used up, so that a short page need not be asked for again.
@@ -39,7 +46,7 @@ impl<'a> Call<'a> {
             return Err(owner_refused());
         }
         let is_schema = question.is_schema();
-        let answer = self.upstream.get(question).await?;
+        let answer = self.upstream.get(question.in_call(self.id)).await?;
         if !answer.is_success() {
             return Err(Fault::served(&answer));
         }

@@ -21,6 +21,10 @@ pub const PREVIEW_AS_GRANT: HeaderName = HeaderName::from_static("pdpp-look-as-g
 /// In process and on the owner's socket: the most bytes the entries of a page may have as JSON. Elsewhere it is ignored.
 pub const MAX_BYTES: HeaderName = HeaderName::from_static("pdpp-max-bytes");
 
+/// In process and on the owner's socket: which call of a tool a read is for. Elsewhere it is ignored: a client could say of
+/// all its calls that they are one.
+pub const CALL: HeaderName = HeaderName::from_static("pdpp-call");
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthMode {
     Bearer,
@@ -37,6 +41,8 @@ pub(crate) struct Caller {
     is_preview: bool,
     /// The most bytes the entries of a page may have, if the caller says so.
     max_bytes: Option<PageBytes>,
+    /// The call of a tool that it reads for.
+    call: Option<String>,
 }
 
 impl Caller {
@@ -46,14 +52,20 @@ impl Caller {
             authority,
             is_preview: false,
             max_bytes: None,
+            call: None,
         }
     }
 
-    /// Takes [`MAX_BYTES`] from a request that this process or the owner's socket sent.
-    pub(crate) fn bounded(mut self, headers: &HeaderMap) -> Self {
-        let text = headers.get(MAX_BYTES).and_then(|bytes| bytes.to_str().ok());
-        self.max_bytes = text.and_then(|text| text.parse().ok());
+    /// Takes [`MAX_BYTES`] and [`CALL`] from a request that this process or the owner's socket sent.
+    pub(crate) fn with_trusted_headers(mut self, headers: &HeaderMap) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        self.max_bytes = text(MAX_BYTES).and_then(|text| text.parse().ok());
+        self.call = text(CALL).map(str::to_owned);
         self
+    }
+
+    pub(crate) fn call(&self) -> Option<&str> {
+        self.call.as_deref()
     }
 
     pub(crate) fn is_owner(&self) -> bool {
@@ -125,6 +137,7 @@ pub(crate) async fn authenticate(
         authority,
         is_preview,
         max_bytes: None,
+        call: None,
     })
 }
 

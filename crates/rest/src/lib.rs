@@ -51,7 +51,7 @@ mod write_timeout;
 mod writes;
 
 pub use agent_setup::{AgentSetup, SetupGrant, SetupLines};
-pub use auth::{AS_GRANT, MAX_BYTES, PREVIEW_AS_GRANT};
+pub use auth::{AS_GRANT, CALL, MAX_BYTES, PREVIEW_AS_GRANT};
 pub use connections::Capacity;
 pub use index_updater::IndexUpdater;
 pub use notify::{Event, Notify, notify_by_command};

@@ -260,11 +260,11 @@ impl Route {
             Handler::Reader(_) | Handler::Owner(_) | Handler::Operator(_) => {}
         }
         if let Some(known) = parts.extensions.remove::<Caller>() {
-            return Ok((Some(known.bounded(&parts.headers)), None));
+            return Ok((Some(known.with_trusted_headers(&parts.headers)), None));
         }
         let mut caller = authenticate(&self.service, self.auth_mode, &parts.headers).await?;
         if self.auth_mode == AuthMode::OwnerSocket {
-            caller = caller.bounded(&parts.headers);
+            caller = caller.with_trusted_headers(&parts.headers);
         }
         let is_read = matches!(self.endpoint.handler, Handler::Reader(_));
         let permit = if is_read && self.auth_mode == AuthMode::Bearer {

@@ -30,9 +30,10 @@ pub(crate) async fn allowed_once(
     let Authority::Granted(granted) = caller.authority().clone() else {
         return Ok(None);
     };
-    let beyond = beyond.clone();
+    let (beyond, call) = (beyond.clone(), caller.call().map(str::to_owned));
     blocking(Arc::clone(service), move |service| {
-        let found = step_up::allowed_once(&*service.store, &granted, &beyond, service.now());
+        let (store, now) = (&*service.store, service.now());
+        let found = step_up::allowed_once(store, &granted, &beyond, call, now);
         found.map_err(|error| failed(&error))
     })
     .await

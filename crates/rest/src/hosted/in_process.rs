@@ -43,6 +43,9 @@ impl InProcessReader {
         if let Some(bytes) = request_target.max_bytes() {
             request = request.header(auth::MAX_BYTES, bytes.to_string());
         }
+        if let Some(call) = request_target.call() {
+            request = request.header(auth::CALL, call.to_string());
+        }
         let request = request.body(HttpBody::empty());
         let request = request.map_err(|_| {
             ReadError::new(ErrorCode::InvalidArguments, "an argument cannot be sent")

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 
 use crate::fixture::{Answer, Browser, World};
@@ -141,6 +143,48 @@ async fn what_is_allowed_once_is_used_up_and_what_is_added_stays() {
     let taken = [("csrf", csrf.as_str()), ("change", "end")];
     browser.post(&format!("/grants/{id}/asking"), &taken).await;
     assert_eq!(world.read(&token, CALL).await.status, 403);
+}
+
+// GM-23: a tool that reads twice for one call is allowed both, and the next call neither; no client can say that two are one.
+#[tokio::test]
+async fn what_is_allowed_once_is_good_for_one_call_of_a_tool() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, .. } = granted(&world, &mut browser).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "read_record_field",
+        "arguments": {"stream": "messages", "record_id": "m2", "connection_id": "work", "field_path": "size_bytes"},
+    }});
+    let ask = async || {
+        let request = Request::post("/mcp")
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("pdpp-call", "0000000000000001")
+            .body(Body::from(call.to_string()));
+        let answer = world.send(request.unwrap()).await.json();
+        answer["result"].clone()
+    };
+    let needed = |result: &Value| {
+        let error = &result["structuredContent"]["error"];
+        assert_eq!(error["code"], "field_not_granted", "{result}");
+        page_of(&error["needs_broader_grant"])
+    };
+    let path = needed(&ask().await);
+    decide(&mut browser, &path, "once").await;
+    // The field is no text, so the tool reads the record after the window was refused.
+    let read = ask().await;
+    assert_ne!(read["isError"], true, "{read}");
+    assert_eq!(needed(&ask().await), path);
+    decide(&mut browser, &path, "once").await;
+    let target = "/v1/streams/messages/records/m2?connection_id=work&fields=size_bytes";
+    for status in [200, 403] {
+        let request = Request::get(target)
+            .header("authorization", format!("Bearer {token}"))
+            .header("pdpp-call", "0000000000000001");
+        let answer = world.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.status, status, "{}", answer.text);
+    }
 }
 
 // GM-23: the page says all that limits what would be added, as it then holds.
