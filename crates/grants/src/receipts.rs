@@ -5,6 +5,8 @@
 //! before, so no statement can be changed, taken out, put in or moved. Records are named by digests of their handles: whoever
 //! knows a handle can find it, and nobody else learns it.
 
+use std::io::{self, BufRead, Write};
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use contract::id::{ClientId, GrantId};
 use contract::seal::SealingKey;
@@ -122,31 +124,26 @@ pub fn record_digest(handle: &str) -> String {
     digest(handle)
 }
 
-/// The public key of the receipts of a data directory.
-pub fn public_key(key: &SealingKey) -> Option<String> {
-    Signer::new(key).map(|signer| signer.public())
+/// Why receipts could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    #[error("there is no key to sign with")]
+    NoKey,
 }
 
-/// The disclosure log, of one grant or of all, as signed statements: one line each, oldest first.
-pub fn receipts(
+/// Writes the disclosure log, of one grant or of all, as signed statements: one line each, oldest first.
+pub fn write_receipts(
     store: &dyn Store,
     key: &SealingKey,
     grant: Option<&GrantId>,
     now: Instant,
-) -> Result<Vec<String>, StoreError> {
-    let Some(signer) = Signer::new(key) else {
-        return Ok(Vec::new());
-    };
-    let mut logged: Vec<LoggedDisclosure> = Vec::new();
-    loop {
-        let before = logged.last().map(|entry| entry.sequence);
-        let page = store.disclosures(grant, before, PAGE)?;
-        let more = page.len() == PAGE;
-        logged.extend(page);
-        if !more {
-            break;
-        }
-    }
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let signer = Signer::new(key).ok_or(WriteError::NoKey)?;
     let begin = Statement::Begin {
         version: VERSION,
         key: signer.public(),
@@ -154,44 +151,69 @@ pub fn receipts(
         grant_id: grant.cloned(),
     };
     let (line, mut previous) = signer.line(&begin);
-    let mut lines = vec![line];
-    for LoggedDisclosure {
-        sequence,
-        disclosure,
-    } in logged.into_iter().rev()
-    {
-        let records = disclosure.records.iter();
-        let statement = Statement::Disclosed {
-            previous,
-            sequence,
-            at: disclosure.at.to_rfc3339_millis(),
-            client_id: disclosure.client_id,
-            grant_ids: disclosure.grant_ids,
-            operation: disclosure.operation,
-            fields: disclosure.fields,
-            records: records.map(|handle| record_digest(handle)).collect(),
-        };
-        let (line, digest) = signer.line(&statement);
-        lines.push(line);
-        previous = digest;
+    writeln!(out, "{line}")?;
+    let mut disclosures = 0;
+    // The log is read newest first and written oldest first; of what is not being written only the ends of pages are held.
+    for before in page_ends(store, grant)?.into_iter().rev() {
+        for entry in store
+            .disclosures(grant, Some(before), PAGE)?
+            .into_iter()
+            .rev()
+        {
+            let (line, digest) = signer.line(&disclosed(entry, previous));
+            writeln!(out, "{line}")?;
+            previous = digest;
+            disclosures += 1;
+        }
     }
-    let disclosures = u64::try_from(lines.len() - 1).unwrap_or(u64::MAX);
     let (line, _) = signer.line(&Statement::End {
         previous,
         disclosures,
     });
-    lines.push(line);
-    Ok(lines)
+    Ok(writeln!(out, "{line}")?)
 }
 
-/// Checks a file of receipts, against a known public key where one is given.
+/// The sequence numbers before which each page of the log begins, newest first.
+fn page_ends(store: &dyn Store, grant: Option<&GrantId>) -> Result<Vec<u64>, StoreError> {
+    let mut ends = Vec::new();
+    let mut before = None;
+    loop {
+        let page = store.disclosures(grant, before, PAGE)?;
+        let (Some(first), Some(last)) = (page.first(), page.last()) else {
+            return Ok(ends);
+        };
+        // What is logged from now on is not in these receipts.
+        ends.push(before.unwrap_or(first.sequence.saturating_add(1)));
+        before = Some(last.sequence);
+    }
+}
+
+fn disclosed(entry: LoggedDisclosure, previous: String) -> Statement {
+    let LoggedDisclosure {
+        sequence,
+        disclosure,
+    } = entry;
+    let records = disclosure.records.iter();
+    Statement::Disclosed {
+        previous,
+        sequence,
+        at: disclosure.at.to_rfc3339_millis(),
+        client_id: disclosure.client_id,
+        grant_ids: disclosure.grant_ids,
+        operation: disclosure.operation,
+        fields: disclosure.fields,
+        records: records.map(|handle| record_digest(handle)).collect(),
+    }
+}
+
+/// Checks receipts line by line, against a known public key where one is given.
 pub fn verify_receipts(
-    file: &str,
+    file: impl BufRead,
     known_key: Option<&str>,
 ) -> Result<CheckedReceipts, ReceiptError> {
-    let mut lines = file.lines().enumerate();
-    let (_, first) = lines.next().ok_or(ReceiptError::Cut)?;
-    let signed: Signed = serde_json::from_str(first).map_err(|_| ReceiptError::Unreadable(1))?;
+    let mut lines = file.lines().zip(1..);
+    let (first, _) = lines.next().ok_or(ReceiptError::Cut)?;
+    let signed = signed_line(first, 1)?;
     let Ok(Statement::Begin { key, issued_at, .. }) = serde_json::from_str(signed.statement.get())
     else {
         return Err(ReceiptError::Unreadable(1));
@@ -204,13 +226,11 @@ pub fn verify_receipts(
     let public = UnparsedPublicKey::new(&ED25519, public);
     let mut expected = check(&public, &signed, 1)?;
     let (mut disclosures, mut last, mut is_over) = (0, 0, false);
-    for (at, line) in lines {
-        let number = at + 1;
+    for (line, number) in lines {
         if is_over {
             return Err(ReceiptError::Order(number));
         }
-        let signed: Signed =
-            serde_json::from_str(line).map_err(|_| ReceiptError::Unreadable(number))?;
+        let signed = signed_line(line, number)?;
         let digest = check(&public, &signed, number)?;
         let statement = serde_json::from_str(signed.statement.get());
         match statement.map_err(|_| ReceiptError::Unreadable(number))? {
@@ -237,6 +257,11 @@ pub fn verify_receipts(
         issued_at,
         disclosures,
     })
+}
+
+fn signed_line(line: io::Result<String>, number: usize) -> Result<Signed, ReceiptError> {
+    let line = line.map_err(|_| ReceiptError::Unreadable(number))?;
+    serde_json::from_str(&line).map_err(|_| ReceiptError::Unreadable(number))
 }
 
 /// Checks the signature of a line, and gives the digest that the next one must name.
@@ -293,34 +318,34 @@ mod tests {
     fn whatever_is_done_to_a_file_of_receipts_shows() {
         let lines = file(4);
         let whole = lines.join("\n");
-        let checked = verify_receipts(&whole, None).unwrap();
+        let checked = verify_receipts(whole.as_bytes(), None).unwrap();
         assert_eq!(checked.disclosures, 4);
         assert_eq!(
-            verify_receipts(&whole, Some(&checked.key)),
+            verify_receipts(whole.as_bytes(), Some(&checked.key)),
             Ok(checked.clone())
         );
         assert!(matches!(
-            verify_receipts(&whole, Some("another")),
+            verify_receipts(whole.as_bytes(), Some("another")),
             Err(ReceiptError::OtherKey(_))
         ));
         for at in 0..lines.len() {
             let mut without = lines.clone();
             without.remove(at);
             assert!(
-                verify_receipts(&without.join("\n"), None).is_err(),
+                verify_receipts(without.join("\n").as_bytes(), None).is_err(),
                 "without line {at}"
             );
             let mut twice = lines.clone();
             twice.insert(at, lines[at].clone());
             assert!(
-                verify_receipts(&twice.join("\n"), None).is_err(),
+                verify_receipts(twice.join("\n").as_bytes(), None).is_err(),
                 "line {at} twice"
             );
             for other in at + 1..lines.len() {
                 let mut swapped = lines.clone();
                 swapped.swap(at, other);
                 assert!(
-                    verify_receipts(&swapped.join("\n"), None).is_err(),
+                    verify_receipts(swapped.join("\n").as_bytes(), None).is_err(),
                     "{at} and {other} swapped"
                 );
             }
@@ -330,7 +355,7 @@ mod tests {
             changed[at] = if byte == b'x' { b'y' } else { b'x' };
             let changed = String::from_utf8(changed).unwrap();
             assert!(
-                verify_receipts(&changed, Some(&checked.key)).is_err(),
+                verify_receipts(changed.as_bytes(), Some(&checked.key)).is_err(),
                 "byte {at}"
             );
         }
@@ -338,7 +363,7 @@ mod tests {
         let mut mixed = file(3);
         mixed[1] = lines[2].clone();
         assert_eq!(
-            verify_receipts(&mixed.join("\n"), None),
+            verify_receipts(mixed.join("\n").as_bytes(), None),
             Err(ReceiptError::Order(2))
         );
     }

@@ -1,5 +1,7 @@
 //! `pdpp grants`: everything that was granted, and the disclosure log checked.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -69,17 +71,20 @@ fn receipts(grant: Option<&str>, context: &Context) -> CommandResult {
     if let Some(grant) = grant {
         path = path.param("id", grant);
     }
-    let lines: Vec<String> = owner.get(&path)?;
-    lines
-        .iter()
-        .try_for_each(|line| context.output.raw_line(line))
+    context.output.write(|out| {
+        let mut take = |bytes: &[u8]| {
+            out.write_all(bytes)
+                .map_err(|error| Failure::writing_output(&error))
+        };
+        Ok(owner.download(&path, &mut take)?)
+    })
 }
 
 fn verify_receipts(file: &Path, key: Option<&str>, context: &Context) -> CommandResult {
     let output = context.output;
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
-    let checked = grants::receipts::verify_receipts(&text, key)
+    let opened =
+        File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let checked = grants::receipts::verify_receipts(BufReader::new(opened), key)
         .map_err(|error| Failure::new(format!("the receipts do not hold: {error}")))?;
     if output.is_json() {
         return output.json(&checked);

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant as Moment};
 
 use crate::world::World;
 use contract::id::{ClientId, GrantId};
+use contract::seal::SealingKey;
 use contract::time::Clock;
+use grants::receipts::{verify_receipts, write_receipts};
 use grants::{DisclosureLog, verify};
 use store::grants::Disclosure;
 use store::{EmbeddedStore, Grants as _, OpenOptions, Store};
@@ -169,4 +171,22 @@ fn the_last_use_of_tokens_and_grants_is_kept() {
         (shown.overview.last_used_at, shown.disclosures.len()),
         (None, 0)
     );
+}
+
+// GM-27: however long the log is, all of it is written, oldest first, and checked.
+#[test]
+fn receipts_hold_every_entry_of_a_long_log() {
+    let world = World::new();
+    let grant = world.issue_for(&["home"]).grant_id.unwrap();
+    let other = world.issue_for(&["home"]).grant_id.unwrap();
+    let calls = (0..2_500).map(|number| call(&world, &grant, number));
+    let calls: Vec<Disclosure> = calls.chain([call(&world, &other, 1)]).collect();
+    world.store().log_disclosures(&calls, &[]).unwrap();
+    for (about, count) in [(None, 2_501), (Some(&grant), 2_500), (Some(&other), 1)] {
+        let mut file = Vec::new();
+        let key = SealingKey::from_bytes([3; 32]);
+        write_receipts(world.store(), &key, about, world.now(), &mut file).unwrap();
+        let checked = verify_receipts(file.as_slice(), None).unwrap();
+        assert_eq!(checked.disclosures, count);
+    }
 }

@@ -30,7 +30,7 @@ use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
 const PAGE_RECORDS: usize = 256;
-const LINES: &str = "application/x-ndjson";
+pub(super) const LINES: &str = "application/x-ndjson";
 
 pub(super) async fn export(context: RequestContext) -> HandlerResult {
     let text = |name| context.params.text(name).map(str::to_owned);

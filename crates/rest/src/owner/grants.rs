@@ -6,9 +6,12 @@ use contract::error::ErrorCode;
 use contract::grant::AccessMode;
 use contract::id::GrantId;
 use contract::time::Instant;
+use grants::receipts::write_receipts;
 use grants::{IssueError, Recipient, Selection, ShowError};
 
-use super::wire::{Broken, GrantSelection, NewGrant, NewOwnerToken, Verified};
+use super::export::LINES;
+use super::progress::stream_bytes;
+use super::wire::{Broken, GrantSelection, NewGrant, NewOwnerToken, Refusal, Verified};
 use super::{OwnerProblem, answer, invalid_request, json_body};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -114,18 +117,17 @@ pub(super) async fn verify(context: RequestContext) -> HandlerResult {
 
 pub(super) async fn receipts(context: RequestContext) -> HandlerResult {
     let id = context.params.text("id").map(str::to_owned);
-    answer(context.service, move |service| {
-        flush_disclosures(service);
-        let unknown = || invalid_request("receipts are for one grant, or for all");
-        let grant = id.map(|id| GrantId::parse(&id).map_err(|_| unknown()));
+    let grant = id.map(|id| GrantId::parse(&id)).transpose();
+    let grant = grant.map_err(|_| invalid_request("receipts are for one grant, or for all"))?;
+    let service = context.service;
+    stream_bytes(LINES, move |out| {
+        flush_disclosures(&service);
         let (key, now) = (&service.reader_settings.sealing_key, service.now());
-        let grant = grant.transpose()?;
-        Ok(grants::receipts::receipts(
-            &*service.store,
-            key,
-            grant.as_ref(),
-            now,
-        )?)
+        let written = write_receipts(&*service.store, key, grant.as_ref(), now, out);
+        written.map_err(|error| Refusal {
+            message: error.to_string(),
+            hints: Vec::new(),
+        })
     })
     .await
 }
