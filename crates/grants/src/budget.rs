@@ -191,6 +191,16 @@ impl Day {
         }
     }
 
+    /// What nothing is left of, so that no record can be shown.
+    fn used_up(&self, budget: Budget) -> Option<&'static str> {
+        let limits = [
+            (budget.records, self.records, "records"),
+            (budget.bytes, self.bytes, "bytes"),
+        ];
+        let mut limits = limits.into_iter();
+        limits.find_map(|(most, used, what)| (used >= most?).then_some(what))
+    }
+
     /// What this call would use too much of.
     fn exceeded(&self, budget: Budget, disclosure: &Disclosure) -> Option<&'static str> {
         let handles = disclosure.records.iter();
@@ -253,6 +263,25 @@ impl Meter {
         })
     }
 
+    /// Refuses a call that could show no record whatever it found, because the budget of every grant is used up: the refusal
+    /// then says nothing about what there is.
+    pub fn admit(&self, grants: &BTreeSet<GrantId>, now: Instant) -> Result<(), ReadError> {
+        let failed = |error: StoreError| ReadError::internal().with_cause(error.to_string());
+        let mut refusal = Ok(());
+        for grant in grants {
+            let Some(budget) = budget(&*self.store, grant, now).map_err(failed)? else {
+                return Ok(());
+            };
+            let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+            let day = day_of_grant(&*self.store, &mut days, grant, now).map_err(failed)?;
+            match day.used_up(budget) {
+                Some(what) => refusal = Err(exhausted(what)),
+                None => return Ok(()),
+            }
+        }
+        refusal
+    }
+
     /// Counts what a call shows, unless that is more than a budget allows. A grant under which far more is read than ever before is
     /// paused, if its owner wants that; these are given.
     pub fn take(&self, disclosure: &Disclosure) -> Result<Vec<GrantId>, ReadError> {
@@ -267,17 +296,10 @@ impl Meter {
         if budgets.is_empty() {
             return Ok(paused);
         }
-        let number = day_of(now);
         let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         for (grant, budget) in &budgets {
-            if days.get(*grant).is_none_or(|day| day.number != number) {
-                let day = Day::read(&*self.store, grant, number).map_err(failed)?;
-                days.insert((*grant).clone(), day);
-            }
-            let exceeded = days
-                .get(*grant)
-                .and_then(|day| day.exceeded(*budget, disclosure));
-            if let Some(what) = exceeded {
+            let day = day_of_grant(&*self.store, &mut days, grant, now).map_err(failed)?;
+            if let Some(what) = day.exceeded(*budget, disclosure) {
                 return Err(exhausted(what));
             }
         }
@@ -298,6 +320,22 @@ impl Meter {
         }
         Ok(paused)
     }
+}
+
+/// What is counted of this day; the first time, from the log.
+fn day_of_grant<'d>(
+    store: &dyn Store,
+    days: &'d mut BTreeMap<GrantId, Day>,
+    grant: &GrantId,
+    now: Instant,
+) -> Result<&'d mut Day> {
+    let number = day_of(now);
+    let known = days.remove(grant).filter(|day| day.number == number);
+    let day = match known {
+        Some(day) => day,
+        None => Day::read(store, grant, number)?,
+    };
+    Ok(days.entry(grant.clone()).or_insert(day))
 }
 
 /// What was shown under a grant today, as the log says.

@@ -21,6 +21,16 @@ pub trait Disclosures: Send + Sync {
     /// Why it cannot be noted.
     fn note(&self, disclosure: Disclosure) -> Result<(), NotNoted>;
 
+    /// Called before records are looked for under these grants. Where no record may be shown in any case, the refusal must not
+    /// depend on what would be found.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is shown.
+    fn admit(&self, _grants: &BTreeSet<GrantId>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     /// Whether the size of an answer under these grants is to be noted.
     fn counts_bytes(&self, _grants: &BTreeSet<GrantId>) -> bool {
         false

@@ -38,6 +38,9 @@ use crate::{
 /// How often a step is taken while the records that rules look at change.
 const ATTEMPTS: usize = 5;
 
+/// What shows no record.
+const FIGURES: [&str; 4] = ["schema", "streams", "stream", "aggregate"];
+
 /// What a reader needs besides data and authority.
 #[derive(Clone)]
 pub struct ReaderSettings {
@@ -133,6 +136,9 @@ impl Session {
         step: fn(&Session, &Q) -> Answer<T>,
         bytes: fn(&T) -> u64,
     ) -> Result<T, ReadError> {
+        if !FIGURES.contains(&operation) {
+            self.admit()?;
+        }
         match self.take(query, step) {
             Ok((answer, shown)) => {
                 self.note(operation, shown, || bytes(&answer))?;
@@ -173,6 +179,15 @@ impl Session {
     /// A row as it was granted, with its rules on related records, if it has such rules.
     pub(crate) fn related_of(&self, row: &Row) -> Option<&(GrantedRow, Vec<RelatedRule>)> {
         self.related.of(row)
+    }
+
+    fn admit(&self) -> Result<(), ReadError> {
+        let client = self.reach().client();
+        if let (Some(disclosures), Some(client)) = (&self.settings.disclosures, client) {
+            let grants = client.rows().iter().map(|row| row.grant_id.clone());
+            disclosures.admit(&grants.collect())?;
+        }
+        Ok(())
     }
 
     fn note(

@@ -324,6 +324,10 @@ impl Disclosures for DisclosureSink {
         noted.map_err(|error| NotNoted::Unlogged(error.in_public))
     }
 
+    fn admit(&self, grants: &BTreeSet<GrantId>) -> Result<(), ReadError> {
+        self.meter.admit(grants, self.clock.now())
+    }
+
     fn counts_bytes(&self, grants: &BTreeSet<GrantId>) -> bool {
         self.meter.counts_bytes(grants, self.clock.now())
     }

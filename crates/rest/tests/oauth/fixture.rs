@@ -69,7 +69,7 @@ pub(crate) struct World {
     pub(crate) owner: String,
     pub(crate) clock: Arc<Settable>,
     pub(crate) url: String,
-    _log: Arc<grants::DisclosureLog>,
+    pub(crate) log: Arc<grants::DisclosureLog>,
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -156,7 +156,7 @@ impl World {
             owner: served.owner,
             clock,
             url: url.to_owned(),
-            _log: served.log,
+            log: served.log,
             folder: served.folder,
         };
         for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {

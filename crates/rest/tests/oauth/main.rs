@@ -26,4 +26,5 @@ mod sessions;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod signing_in;
+mod two_worlds;
 mod uploads;
