@@ -15,6 +15,7 @@ import { granted, seen } from "./granting.mjs";
 import { comfort } from "./comfort.mjs";
 import { followed, hostile, imported, keyboard, saved } from "./importing.mjs";
 import { judge, toured } from "./pages.mjs";
+import { story } from "./story.mjs";
 
 const ORIGIN = new URL(process.env.BROWSER_MCP).origin;
 /** Where the owner's pages are. */
@@ -150,6 +151,8 @@ try {
   const host = await Host.registered(found, "A program whose name is rather long for a telephone", CHATGPT);
   done(`${await toured({ stranger, owner: judged, host, origin: CONSOLE })} pages are found good in light and dark`);
 
+  await story(browser);
+  done("from an empty server to a backup, without a terminal: files, a mail, its attachment, a month, a grant, what was read, less of it, its end");
   await granted(owner);
   done("a grant is made, narrowed, seen through, looked at and ended without a script");
   await asked(owner);

@@ -142,6 +142,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/connections/{id}/remove", "removeConnection", connections::remove),
     page!(Get "/settings", "pageSettings", settings::show),
     page!(Post "/settings/backup", "backup", settings::backup),
+    page!(Post "/settings/password", "setPassword", settings::password),
     asset!("/style.css", "getStyle", assets::style),
     asset!("/script.js", "getScript", assets::script),
     asset!("/icon.svg", "getIcon", assets::icon),

@@ -5,9 +5,15 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
+use contract::grant::Authority;
+use contract::handle::RecordHandle;
 use contract::id::GrantId;
+use contract::query::PageLimit;
+use contract::reader::ReadContract as _;
+use contract::search::SearchQuery;
 use contract::time::Instant;
 use grants::{DisclosedCall, Overview};
+use read::GrantReader;
 use store::grants::LoggedDisclosure;
 
 use super::address::Address;
@@ -27,10 +33,14 @@ use crate::table::{HandlerResult, RequestContext};
 
 /// Calls on a page.
 const CALLS: usize = 50;
-/// How many calls the summary counts.
-const COUNTED: usize = 5_000;
+/// How many calls the summary counts, and how many are read at once.
+const COUNTED: usize = 100_000;
+const PAGE: usize = 1_000;
 /// How many records of the summary are listed.
 const KNOWN: usize = 50;
+/// How many hits of a search are looked for among them.
+const HITS: u32 = 100;
+const HIT_PAGES: usize = 10;
 
 #[derive(Template)]
 #[template(path = "activity.html")]
@@ -85,7 +95,8 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let q = asked.q.clone();
     let read = blocking(Arc::clone(&service), move |service| read(service, &asked));
     let read = read.await?;
-    let matching = matching(&read.counted, &q);
+    let found = found_by_words(&service, &q).await;
+    let matching = matching(&read.known, &q, &found);
     let listed: Vec<DisclosedCall> = read.listed.into_iter().map(DisclosedCall::from).collect();
     let of_calls = listed
         .iter()
@@ -106,10 +117,10 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         frame: Frame::new(&session, Section::Grants),
         id: read.overview.id.clone(),
         client: client(&read.overview),
-        records_known: format_count(count(distinct(&read.counted).len()), "record"),
-        fields_known: fields(&read.counted),
-        calls_counted: format_count(count(read.counted.len()), "call"),
-        is_cut: read.counted.len() == COUNTED,
+        records_known: format_count(count(read.known.records.len()), "record"),
+        fields_known: read.known.fields_in_words(),
+        calls_counted: format_count(count(read.known.calls), "call"),
+        is_cut: read.known.calls >= COUNTED,
         more_known: matching.len().saturating_sub(KNOWN),
         known: known.collect(),
         q,
@@ -123,7 +134,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 /// What the log says about a grant.
 struct Read {
     overview: Overview,
-    counted: Vec<LoggedDisclosure>,
+    known: Known,
     listed: Vec<LoggedDisclosure>,
     earlier: String,
     proof: String,
@@ -133,7 +144,7 @@ fn read(service: &Service, asked: &Asked) -> Result<Read, Problem> {
     flush_disclosures(service);
     let shown = grants::show(&*service.store, &asked.id, service.now(), 0);
     let overview = shown.map_err(|error| problem(&error))?.overview;
-    let counted = calls(service, &overview, None, COUNTED)?;
+    let known = known(service, &overview)?;
     let mut listed = calls(service, &overview, asked.before, CALLS + 1)?;
     let has_more = listed.len() > CALLS;
     listed.truncate(CALLS);
@@ -152,7 +163,7 @@ fn read(service: &Service, asked: &Asked) -> Result<Read, Problem> {
         },
         earlier: earlier.unwrap_or_default(),
         overview,
-        counted,
+        known,
         listed,
     })
 }
@@ -178,36 +189,89 @@ fn calls(
     Ok(calls.into_values().rev().take(most).collect())
 }
 
-/// The records of many calls, and how often each was given.
-fn distinct(calls: &[LoggedDisclosure]) -> BTreeMap<&str, u64> {
-    let mut records: BTreeMap<&str, u64> = BTreeMap::new();
-    for record in calls.iter().flat_map(|call| &call.disclosure.records) {
-        *records.entry(record).or_default() += 1;
-    }
-    records
+/// What a client was given, however often.
+#[derive(Default)]
+struct Known {
+    calls: usize,
+    /// Records, and how often each was given.
+    records: BTreeMap<String, u64>,
+    fields: BTreeSet<String>,
 }
 
-/// Those whose names have this in them, the most given first.
-fn matching(calls: &[LoggedDisclosure], q: &str) -> Vec<(String, u64)> {
+impl Known {
+    fn add(&mut self, call: LoggedDisclosure) {
+        self.calls += 1;
+        self.fields.extend(call.disclosure.fields);
+        for record in call.disclosure.records {
+            *self.records.entry(record).or_default() += 1;
+        }
+    }
+
+    fn fields_in_words(&self) -> String {
+        let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        visible(&fields.join(", "))
+    }
+}
+
+/// Everything that was given under a grant, or under all grants of a package.
+fn known(service: &Service, overview: &Overview) -> Result<Known, Problem> {
+    let (mut known, mut before) = (Known::default(), None);
+    while known.calls < COUNTED {
+        let page = calls(service, overview, before, PAGE)?;
+        let is_last = page.len() < PAGE;
+        before = page.last().map(|call| call.sequence);
+        page.into_iter().for_each(|call| known.add(call));
+        if is_last {
+            break;
+        }
+    }
+    Ok(known)
+}
+
+/// The records that the owner finds by these words.
+async fn found_by_words(service: &Arc<Service>, q: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let Ok(mut query) = SearchQuery::new(q.to_owned()) else {
+        return found;
+    };
+    query.limit = PageLimit::new(HITS);
+    let store = Arc::clone(&service.store);
+    let reader = GrantReader::new(store, Authority::Owner, service.reader_settings.clone());
+    for _ in 0..HIT_PAGES {
+        // Names are looked at whatever becomes of the search.
+        let Ok(page) = reader.search(query.clone()).await else {
+            break;
+        };
+        query.cursor = page.next_cursor().map(str::to_owned);
+        for hit in page.data {
+            let (stream, key) = (
+                hit.stream.unwrap_or_default(),
+                hit.record_key.unwrap_or_default(),
+            );
+            let handle = RecordHandle::new(hit.connection_id.as_deref(), &stream, &key);
+            found.extend(handle.map(|handle| handle.to_string()));
+        }
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    found
+}
+
+/// Those that were found, or whose names have this in them, the most given first.
+fn matching(known: &Known, q: &str, found: &BTreeSet<String>) -> Vec<(String, u64)> {
     let q = q.to_lowercase();
     let is_named = |handle: &str| {
         let link = record_link(handle, &Titles::default());
         link.name.to_lowercase().contains(&q)
     };
-    let records = distinct(calls)
-        .into_iter()
-        .filter(|(handle, _)| is_named(handle));
+    let records = known.records.iter();
+    let records = records.filter(|(handle, _)| found.contains(*handle) || is_named(handle));
     let mut records: Vec<(String, u64)> = records
-        .map(|(handle, times)| (handle.to_owned(), times))
+        .map(|(handle, times)| (handle.clone(), *times))
         .collect();
     records.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     records
-}
-
-fn fields(calls: &[LoggedDisclosure]) -> String {
-    let fields = calls.iter().flat_map(|call| &call.disclosure.fields);
-    let fields: BTreeSet<&str> = fields.map(String::as_str).collect();
-    visible(&fields.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn days(calls: &[DisclosedCall], titles: &Titles) -> Vec<DayOfCalls> {
@@ -274,14 +338,19 @@ mod tests {
                 fields: fields.iter().map(ToString::to_string).collect(),
             },
         };
+        let mut known = Known::default();
         let calls = [
             call(2, &["work/messages:m1", "work/messages:m2"], &["subject"]),
             call(1, &["work/messages:m1"], &["body", "subject"]),
         ];
-        assert_eq!(distinct(&calls).len(), 2);
-        assert_eq!(fields(&calls), "body, subject");
-        let all = matching(&calls, "");
+        calls.into_iter().for_each(|call| known.add(call));
+        assert_eq!((known.calls, known.records.len()), (2, 2));
+        assert_eq!(known.fields_in_words(), "body, subject");
+        let nothing = BTreeSet::new();
+        let all = matching(&known, "", &nothing);
         assert_eq!(all[0], ("work/messages:m1".to_owned(), 2));
-        assert_eq!(matching(&calls, "M2").len(), 1);
+        assert_eq!(matching(&known, "M2", &nothing).len(), 1);
+        let found = BTreeSet::from(["work/messages:m1".to_owned(), "home/messages:m9".to_owned()]);
+        assert_eq!(matching(&known, "harbour", &found).len(), 1);
     }
 }

@@ -41,6 +41,7 @@ struct BrowsePage {
 }
 
 struct SourceCard {
+    id: String,
     name: String,
     connector: String,
     colour: usize,
@@ -105,6 +106,7 @@ fn card(viewer: &Viewer, source: &Source) -> SourceCard {
         records: format_number(stream.records),
     });
     SourceCard {
+        id: source.id.clone(),
         name: source.name.clone(),
         connector: label(&title(&source.connector)),
         colour: source.colour,

@@ -19,8 +19,9 @@ pub(super) struct Chart {
     pub(super) bars: Vec<Bar>,
     pub(super) first: String,
     pub(super) last: String,
-    /// The highest count.
+    /// The highest count, and what it counts.
     pub(super) most: String,
+    pub(super) most_at: String,
 }
 
 pub(super) struct Bar {
@@ -43,6 +44,8 @@ impl Chart {
     pub(super) fn new(buckets: Vec<Bucket>) -> Self {
         let total = |bucket: &Bucket| bucket.counts.iter().map(|(_, count)| count).sum::<u64>();
         let most = buckets.iter().map(total).max().unwrap_or_default().max(1);
+        let highest = buckets.iter().max_by_key(|bucket| total(bucket));
+        let most_at = highest.map_or_else(String::new, |bucket| bucket.address.clone());
         let name = |bucket: Option<&Bucket>| bucket.map(|one| one.name.clone()).unwrap_or_default();
         let (first, last) = (name(buckets.first()), name(buckets.last()));
         let step = WIDTH / u64::try_from(buckets.len().max(1)).unwrap_or(WIDTH);
@@ -64,6 +67,7 @@ impl Chart {
             first,
             last,
             most: format_number(most),
+            most_at,
         }
     }
 

@@ -59,6 +59,8 @@ struct SourceCard {
     total: String,
     newest: Option<Moment>,
     address: String,
+    /// All of its streams.
+    all: String,
 }
 
 struct Own {
@@ -139,6 +141,7 @@ fn card(viewer: &Viewer, source: &Source) -> SourceCard {
         total: format_count(source.records(), "record"),
         newest: newest.max().and_then(Moment::parse),
         address: address.to_string(),
+        all: format!("{}#{}", viewer.address("/browse"), source.id),
     }
 }
 

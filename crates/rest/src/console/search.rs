@@ -41,12 +41,27 @@ struct SearchPage {
     /// The same words without what narrows the search.
     everywhere: String,
     total: String,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
     hits: Vec<HitRow>,
     orders: Vec<OrderLink>,
     facets: Vec<Facet>,
     next: String,
     first: String,
+}
+
+/// A sentence about the answer, and searches it speaks of.
+struct Remark {
+    text: String,
+    searches: Vec<(String, String)>,
+}
+
+impl From<String> for Remark {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            searches: Vec::new(),
+        }
+    }
 }
 
 struct OrderLink {
@@ -196,7 +211,7 @@ async fn answer(
     let meta = found.meta.as_ref();
     let count = meta.and_then(|meta| meta.count.as_option()?.value());
     page.total = count.map(format_number).unwrap_or_default();
-    page.remarks = remarks(&found);
+    page.remarks = remarks(viewer, &question.q, &found);
     page.hits = found
         .data
         .iter()
@@ -229,44 +244,66 @@ fn orders(viewer: &Viewer, here: SearchOrder) -> Vec<OrderLink> {
 }
 
 /// What to know about the answer, in sentences.
-fn remarks(found: &Page<SearchHit>) -> Vec<String> {
+fn remarks(viewer: &Viewer, q: &str, found: &Page<SearchHit>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let Some(meta) = &found.meta else {
         return remarks;
     };
     if meta.index_maintenance.is_some() {
-        remarks.push("Not every record can be found yet: the index is being built.".to_owned());
+        let text = "Not every record can be found yet: the index is being built.".to_owned();
+        remarks.push(text.into());
     }
     if let Some(words) = &meta.words {
-        remarks.extend(word_remarks(words, found.data.is_empty()));
+        let address = |q: &str| viewer.here.clone().set("q", q).to_string();
+        remarks.extend(word_remarks(words, found.data.is_empty(), q, address));
     }
     remarks.extend(
         meta.warnings()
             .iter()
-            .map(|warning| label(&warning.message)),
+            .map(|warning| label(&warning.message).into()),
     );
     remarks
 }
 
-fn word_remarks(words: &WordsFound, is_empty: bool) -> Vec<String> {
+fn word_remarks(
+    words: &WordsFound,
+    is_empty: bool,
+    q: &str,
+    address: impl Fn(&str) -> String,
+) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !words.missing.is_empty() {
-        remarks.push(format!(
-            "Found nowhere: {}.",
-            label(&words.missing.join(", "))
-        ));
+        let missing = label(&words.missing.join(", "));
+        remarks.push(format!("Found nowhere: {missing}.").into());
     }
     for one in &words.respelled {
-        remarks.push(format!(
-            "{} occurs nowhere; did you mean {}? That is what was looked for.",
-            label(&one.term),
-            label(&one.found.join(" or "))
-        ));
+        let meant = one.found.iter().map(|word| {
+            let q = with_word(q, &one.term, word);
+            (label(word), address(&q))
+        });
+        remarks.push(Remark {
+            text: format!(
+                "{} occurs nowhere, so near spellings were looked for. Did you mean",
+                label(&one.term)
+            ),
+            searches: meant.collect(),
+        });
     }
     if is_empty {
-        remarks.extend(words.summary(0).map(|advice| label(&advice)));
+        remarks.extend(words.summary(0).map(|advice| label(&advice).into()));
     }
     remarks
+}
+
+/// The question with another word in the place of one of its words.
+fn with_word(q: &str, term: &str, word: &str) -> String {
+    let is_term = |one: &&str| {
+        let one = one.trim_matches(|c: char| !c.is_alphanumeric());
+        one.to_lowercase() == term.to_lowercase()
+    };
+    let words = q.split_whitespace();
+    let words = words.map(|one| if is_term(&one) { word } else { one });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn row(viewer: &Viewer, sources: &Sources, hit: &SearchHit) -> HitRow {
@@ -326,6 +363,15 @@ fn pieces(preview: &str) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_was_meant_takes_the_place_of_the_one_that_was_typed() {
+        assert_eq!(
+            with_word("the Brigde, now", "brigde", "bridge"),
+            "the bridge now"
+        );
+        assert_eq!(with_word("quay", "brigde", "bridge"), "quay");
+    }
 
     #[test]
     fn an_excerpt_is_cut_at_its_marks() {

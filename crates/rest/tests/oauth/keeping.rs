@@ -203,7 +203,7 @@ async fn settings_tell_the_state_and_give_a_backup() {
     let world = World::new().await;
     let mut browser = world.browser().await;
     let page = browser.get("/settings").await;
-    page.shows("There is a password.");
+    page.shows("You sign in with a password.");
     page.shows("6 records");
     page.shows("https://pdpp.example/mcp");
     let csrf = page.field("csrf");

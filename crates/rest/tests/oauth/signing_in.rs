@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use contract::time::Clock as _;
 
@@ -182,4 +183,79 @@ async fn without_a_password_the_page_asks_for_a_code() {
     page.shows("Sign-in link or code");
     page.hides("type=\"password\"");
     page.shows("pdpp owner-password");
+}
+
+/// Sends the form of the settings page that sets a password.
+async fn set_password(browser: &mut Browser<'_>, current: &str, new: &str, again: &str) -> Answer {
+    let csrf = browser.get("/settings").await.field("csrf");
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("current", current),
+        ("new", new),
+        ("again", again),
+    ];
+    browser.post("/settings/password", &form).await
+}
+
+#[tokio::test]
+async fn a_password_is_changed_with_the_one_that_holds_and_signs_everybody_out() {
+    let world = World::new().await;
+    let (mut browser, mut other) = (world.browser().await, world.browser().await);
+    let new = "some other good words";
+    for (current, new, again, why) in [
+        ("a wrong guess", new, new, "That is not the password."),
+        (
+            PASSWORD,
+            new,
+            "some other bad words",
+            "The two new passwords differ.",
+        ),
+        (PASSWORD, "short", "short", "at least 12 characters"),
+    ] {
+        let refused = set_password(&mut browser, current, new, again).await;
+        assert_eq!(refused.status, 400);
+        refused.shows(why);
+    }
+    let foreign = [
+        ("csrf", "made-up"),
+        ("current", PASSWORD),
+        ("new", new),
+        ("again", new),
+    ];
+    assert_eq!(
+        browser.post("/settings/password", &foreign).await.status,
+        403
+    );
+    let set = set_password(&mut browser, PASSWORD, new, new).await;
+    assert_eq!(set.header("location"), "/sign-in?return_to=%2Fsettings");
+    for browser in [&mut browser, &mut other] {
+        assert_eq!(browser.get("/settings").await.status, 303);
+    }
+    for (password, status) in [(PASSWORD, 403), (new, 303)] {
+        let entered = enter(&mut browser, &[("password", password)]).await;
+        assert_eq!(entered.status, status);
+    }
+    assert_eq!(browser.get("/settings").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_first_password_is_set_shortly_after_signing_in() {
+    let world = World::new().await;
+    let sign_in = async || {
+        let code = grants::sign_in::new_code(&*world.store, world.clock.now()).unwrap();
+        let mut browser = Browser::new(&world);
+        let entered = enter(&mut browser, &[("code", code.expose())]).await;
+        assert_eq!(entered.status, 303);
+        browser
+    };
+    grants::sign_in::remove_password(&*world.store, world.clock.now()).unwrap();
+    let mut browser = sign_in().await;
+    world.pass(Duration::from_mins(16));
+    let late = set_password(&mut browser, "", PASSWORD, PASSWORD).await;
+    assert_eq!(late.status, 400);
+    late.shows("Sign in with a new link");
+    let mut browser = sign_in().await;
+    let set = set_password(&mut browser, "", PASSWORD, PASSWORD).await;
+    assert_eq!(set.status, 303, "{}", set.text);
+    world.browser().await;
 }
