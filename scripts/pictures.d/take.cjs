@@ -78,16 +78,33 @@ async function main() {
   await take("find");
   await page.locator(".hits a").first().click();
   await take("record");
+  const record = new URL(page.url()).pathname;
+  await page.goto(`${pages}/grants`);
+  const grant = await page.locator("article h3 a").first().getAttribute("href");
   // Every page, to be looked at before it is called done.
-  for (const path of ["/", "/search?q=bridge+vendor", "/browse", "/browse/mail-work/messages", "/timeline", "/grants", "/grants/new", "/import", "/connections", "/sessions", "/settings", "/nowhere"]) {
-    await page.goto(`${pages}${path}`);
+  const paths = ["/", "/search", "/search?q=bridge+vendor", "/search?q=brigde", "/search?q=zzzz", "/browse", "/browse/mail-work/messages", "/browse/bank/transactions", "/timeline", record, `${record}/delete`,
+    "/grants", grant, `${grant}/activity`, `${grant}/end`, `/?as=${grant.split("/").pop()}`, "/grants/new", "/import", "/connections", "/connections/mail-work", "/sessions", "/settings", "/device", "/nowhere"];
+  const views = async (name) => {
     for (const [width, colorScheme] of [[390, "light"], [390, "dark"], [1280, "light"], [1280, "dark"]]) {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
-      const name = path.slice(1).replace(/[^a-z-]+/g, "-") || "overview";
       await page.screenshot({ path: join(all, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
+  };
+  for (const path of paths) {
+    await page.goto(`${pages}${path}`);
+    const name = path.replace(record, "/record").replace(grant, "/grant").replace(grant.split("/").pop(), "grant");
+    await views(name.slice(1).replace(/[^a-z-]+/g, "-") || "overview");
   }
+  await consent(page);
+  await views("consent");
+  await page.locator("details.source > summary").first().click();
+  await page.locator("input[name=stream]").first().check();
+  await page.locator("button.main", { hasText: "Review" }).click();
+  await views("consent-review");
+  await browser.clearCookies();
+  await page.goto(`${pages}/sign-in`);
+  await views("sign-in");
   await browser.close();
 }
 

@@ -220,7 +220,9 @@ fn known(service: &Service, overview: &Overview) -> Result<Known, Problem> {
         let page = calls(service, overview, before, PAGE)?;
         let is_last = page.len() < PAGE;
         before = page.last().map(|call| call.sequence);
-        page.into_iter().for_each(|call| known.add(call));
+        for call in page {
+            known.add(call);
+        }
         if is_last {
             break;
         }
@@ -343,7 +345,9 @@ mod tests {
             call(2, &["work/messages:m1", "work/messages:m2"], &["subject"]),
             call(1, &["work/messages:m1"], &["body", "subject"]),
         ];
-        calls.into_iter().for_each(|call| known.add(call));
+        for call in calls {
+            known.add(call);
+        }
         assert_eq!((known.calls, known.records.len()), (2, 2));
         assert_eq!(known.fields_in_words(), "body, subject");
         let nothing = BTreeSet::new();

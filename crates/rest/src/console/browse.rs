@@ -23,7 +23,7 @@ use super::html;
 use super::moment;
 use super::sources::{Source, Sources};
 use super::stream_shape::{FieldShape, StreamShape, title};
-use super::value::grouped;
+use super::value::figure;
 use super::viewer::Viewer;
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
@@ -190,7 +190,10 @@ async fn sums(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Vec<(Str
         let answer = viewer.reader.aggregate(query).await;
         let value = answer.ok().and_then(|answer| answer.value);
         if let Some(value) = value.filter(|value| value.get() != "null") {
-            sums.push((field.title.clone(), grouped(value.get())));
+            sums.push((
+                field.title.clone(),
+                figure(value.get(), field.is_in_cents()),
+            ));
         }
     }
     sums

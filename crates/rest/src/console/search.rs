@@ -317,7 +317,15 @@ fn row(viewer: &Viewer, sources: &Sources, hit: &SearchHit) -> HitRow {
         marked: false,
     });
     HitRow {
-        title: one_line(hit.title.as_deref().unwrap_or(&key), TITLE_CHARS),
+        title: match (&hit.title, &hit.author) {
+            (Some(title), _) => one_line(title, TITLE_CHARS),
+            // A message of a chat has no title, and its key tells a person nothing.
+            (None, Some(author)) => {
+                let stream = sources.label(&connection, &stream);
+                format!("{}, {stream}", one_line(author, TITLE_CHARS))
+            }
+            (None, None) => one_line(&key, TITLE_CHARS),
+        },
         address: viewer.record(&connection, &stream, &key),
         author: one_line(&text(&hit.author), TITLE_CHARS),
         at: hit.authored_at.as_deref().and_then(Moment::parse),

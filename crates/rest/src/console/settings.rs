@@ -75,21 +75,19 @@ pub(super) async fn password(mut context: RequestContext) -> HandlerResult {
         Err(sign_in) => return Ok(sign_in),
     };
     let service = Arc::clone(&context.service);
-    let refused = match refusal(&context, &session, &form).await? {
-        Some(mistake) => Some(mistake),
-        None => {
-            let new = form.value("new").to_owned();
-            let set = blocking(Arc::clone(&service), move |service| {
-                match set_password(&*service.store, &new, service.now()) {
-                    Ok(()) => Ok(None),
-                    Err(error @ PasswordError::Length) => Ok(Some(error.to_string())),
-                    Err(error) => Err(Problem::internal("the password was not set", &error)),
-                }
-            });
-            set.await?
-        }
-    };
-    match refused {
+    let mut mistake = refusal(&context, &session, &form).await?;
+    if mistake.is_none() {
+        let new = form.value("new").to_owned();
+        let set = blocking(Arc::clone(&service), move |service| {
+            match set_password(&*service.store, &new, service.now()) {
+                Ok(()) => Ok(None),
+                Err(error @ PasswordError::Length) => Ok(Some(error.to_string())),
+                Err(error) => Err(Problem::internal("the password was not set", &error)),
+            }
+        });
+        mistake = set.await?;
+    }
+    match mistake {
         Some(mistake) => settings(&service, &session, StatusCode::BAD_REQUEST, mistake).await,
         None => Ok(see_other("/sign-in?return_to=%2Fsettings")),
     }

@@ -30,6 +30,9 @@ pub(super) struct StreamShape {
     pub(super) counts: bool,
 }
 
+/// How the name of a field ends that holds hundredths.
+const CENTS: &str = "_cents";
+
 #[expect(
     clippy::struct_excessive_bools,
     reason = "what may be asked of a field, one by one"
@@ -169,7 +172,11 @@ impl FieldShape {
         };
         Some(Self {
             name: FieldName::parse(name).ok()?,
-            title: label(&described.title.unwrap_or_else(|| title(name))),
+            title: label(
+                &described
+                    .title
+                    .unwrap_or_else(|| title(name.strip_suffix(CENTS).unwrap_or(name))),
+            ),
             about: visible(&described.description.unwrap_or_default()),
             role: capability.role.clone(),
             is_date: described.format.as_deref() == Some("date"),
@@ -184,6 +191,20 @@ impl FieldShape {
             groups_time: aggregation("group_by_time"),
             sums: aggregation("sum"),
         })
+    }
+
+    /// Whether its numbers are hundredths, of a currency.
+    pub(super) fn is_in_cents(&self) -> bool {
+        self.is_number && self.name.as_str().ends_with(CENTS)
+    }
+
+    /// Its title where its values stand as they are written.
+    pub(super) fn title_as_written(&self) -> String {
+        if self.is_in_cents() {
+            format!("{} (in cents)", self.title)
+        } else {
+            self.title.clone()
+        }
     }
 }
 

@@ -81,7 +81,11 @@ fn part(value: &serde_json::Value, field: Option<&FieldShape>) -> Option<Part> {
         serde_json::Value::Null => return None,
         serde_json::Value::Bool(true) => Part::Text("Yes".to_owned()),
         serde_json::Value::Bool(false) => Part::Text("No".to_owned()),
-        serde_json::Value::Number(number) => Part::Text(grouped(&number.to_string())),
+        serde_json::Value::Number(number) => {
+            let number = number.to_string();
+            let in_cents = field.is_some_and(FieldShape::is_in_cents);
+            Part::Text(figure(&number, in_cents))
+        }
         serde_json::Value::String(text) if text.is_empty() => return None,
         serde_json::Value::String(text) => {
             let is_time = field.is_some_and(|field| field.is_time);
@@ -117,8 +121,22 @@ fn cut(text: &str) -> String {
     }
 }
 
+/// A number for people; a whole number of hundredths as what it is hundredths of.
+pub(super) fn figure(number: &str, in_cents: bool) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", number),
+    };
+    if !in_cents || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return grouped(number);
+    }
+    let digits = format!("{digits:0>3}");
+    let (whole, cents) = digits.split_at(digits.len() - 2);
+    grouped(&format!("{sign}{whole}.{cents}"))
+}
+
 /// A number with its digits grouped from five on; every digit stays.
-pub(super) fn grouped(number: &str) -> String {
+fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(digits) => ("−", digits),
         None => ("", number),
@@ -159,6 +177,19 @@ mod tests {
                 pairs.collect::<Vec<_>>().join("|")
             }
         })
+    }
+
+    #[test]
+    fn cents_are_shown_as_what_they_are_hundredths_of() {
+        for (number, shown) in [
+            ("-9240", "−92.40"),
+            ("5", "0.05"),
+            ("1234567", "12\u{202f}345.67"),
+            ("1.5", "1.5"),
+        ] {
+            assert_eq!(figure(number, true), shown);
+        }
+        assert_eq!(figure("9240", false), "9240");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Grants in the owner's hands: made without an application that asks, looked at, made anew with a difference, and ended.
 
 use grants::{Flags, Selection};
+use serde_json::{Value, json};
 
 use crate::fixture::{Answer, Browser, World};
 use crate::shared::connect;
@@ -155,6 +156,76 @@ async fn another_like_it_keeps_the_rules() {
     let review = review.await;
     review.shows("Not any more:");
     review.shows(rule);
+}
+
+// GM-01: every kind of rule can be said in details, by flags and on the page, and is the same rule each time.
+#[tokio::test]
+async fn every_rule_can_be_said_in_three_ways() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let excepted = |id: &str| {
+        let all = world.store.grants().unwrap();
+        let grant = all.iter().find(|grant| grant.id.as_str() == id).unwrap();
+        let document: Value = serde_json::from_str(&grant.document).unwrap();
+        document["streams"][0]["except"].clone()
+    };
+    for (stream, lines, rules) in [
+        (
+            "messages",
+            "from_email=a@example.test\nfrom_email=b@example.test\nfrom_email^=bank\nsubject~=salary\nsize_bytes>=2\nsize_bytes<=9\nseen=true",
+            json!([
+                {"field": "from_email", "in": ["a@example.test", "b@example.test"]},
+                {"field": "from_email", "prefix": "bank"},
+                {"field": "subject", "word": "salary"},
+                {"field": "size_bytes", "gte": "2", "lte": "9"},
+                {"field": "seen", "eq": "true"},
+            ]),
+        ),
+        (
+            "attachments",
+            "message_id.from_email^=bank\nmessage_id.subject~=salary",
+            json!([
+                {"via": "message_id", "field": "from_email", "prefix": "bank"},
+                {"via": "message_id", "field": "subject", "word": "salary"},
+            ]),
+        ),
+    ] {
+        let details = json!({
+            "type": "https://pdpp.dev/data-access",
+            "source": {"id": "https://sources.example/demo_mail"},
+            "purpose_code": "https://pdpp.dev/purpose/agent_context",
+            "access_mode": "continuous",
+            "streams": [{"name": stream, "instance_ids": ["work"], "except": rules}],
+        });
+        let flags = Flags {
+            connections: vec!["work".to_owned()],
+            streams: vec![stream.to_owned()],
+            except: lines.lines().map(str::to_owned).collect(),
+            ..Flags::default()
+        };
+        let said = [
+            Selection::from_details(&details.to_string()),
+            Selection::from_flags(flags),
+        ];
+        for selection in said {
+            let (store, clock) = (&*world.store, &*world.clock);
+            let issued = grants::issue(store, &selection.unwrap(), "agent", None, clock).unwrap();
+            assert_eq!(excepted(issued.grant_id.unwrap().as_str()), rules);
+        }
+        let name = format!("except-lines:work/{stream}");
+        let form = [
+            ("client", "My script"),
+            ("stream", &format!("work/{stream}")),
+            ("days", "7"),
+            ("mode", "continuous"),
+            (name.as_str(), lines),
+        ];
+        let made = browser.send_form("/grants/new/issue", "/grants/new", &form);
+        let made = made.await;
+        let (_, id) = made.text.split_once("href=\"/grants/grt_").unwrap();
+        let id = id.split('"').next().unwrap();
+        assert_eq!(excepted(&format!("grt_{id}")), rules);
+    }
 }
 
 // GM-05: values with counts to choose from, how many records the rules leave, and records inside and just outside.

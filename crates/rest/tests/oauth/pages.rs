@@ -170,7 +170,7 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
     grants.shows("The application has not come for it yet.");
     world.pass(Duration::from_mins(2));
     let grants = browser.get("/grants").await;
-    grants.shows("<p>Nobody.</p>");
+    grants.shows("Nobody. Make a grant");
     grants.shows("the application never came for it");
     grants.hides("/end\"");
     browser.get("/").await.shows("Nobody.");

@@ -103,7 +103,8 @@ pub(super) fn chips(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Ve
     let mut chips = Vec::new();
     for filter in &chosen.query.filters {
         let name = filter.field.as_str();
-        let title = shape.field(name).map_or(name, |field| field.title.as_str());
+        let field = shape.field(name);
+        let title = field.map_or_else(|| name.to_owned(), FieldShape::title_as_written);
         let chip = |text: String, param: &str| Chip {
             text: label(&text),
             without: viewer.here.clone().without(&[param]).to_string(),
@@ -156,7 +157,7 @@ pub(super) fn ranges(shape: &StreamShape, chosen: &Chosen) -> Vec<RangeForm> {
     let form = |field: &FieldShape| {
         let upper = if field.is_time { "lt" } else { "lte" };
         RangeForm {
-            title: field.title.clone(),
+            title: field.title_as_written(),
             from: format!("filter[{}][gte]", field.name),
             to: format!("filter[{}][{upper}]", field.name),
             from_value: value(field, "gte"),

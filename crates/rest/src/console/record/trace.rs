@@ -7,10 +7,11 @@ use contract::key::RecordKey;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 use store::catalog::StreamRef;
+use store::grants::Disclosure;
 use store::records::Revision;
 
 use super::Subject;
-use crate::console::format::{label, visible};
+use crate::console::format::{format_number, label, visible};
 use crate::console::moment::Moment;
 use crate::console::viewer::Viewer;
 use crate::owner::blocking;
@@ -21,8 +22,9 @@ use crate::service::Service;
 const REVISIONS: usize = 20;
 /// A version that none is after; the store counts with a sign.
 const NEWEST: u64 = i64::MAX.unsigned_abs();
-/// How many of the last calls are looked through.
-pub(super) const CALLS: usize = 1_000;
+/// How many of the last calls are looked through, and how many at once.
+const CALLS: usize = 20_000;
+const PAGE: usize = 1_000;
 const READINGS: usize = 20;
 
 #[derive(Default)]
@@ -31,7 +33,8 @@ pub(super) struct Trace {
     pub(super) is_known: bool,
     pub(super) revisions: Vec<RevisionRow>,
     pub(super) readings: Vec<Reading>,
-    pub(super) calls: usize,
+    /// How many calls were looked through; empty for all.
+    pub(super) calls: String,
 }
 
 pub(super) struct RevisionRow {
@@ -75,15 +78,20 @@ pub(super) async fn read(viewer: &Viewer, subject: &Subject) -> Result<Trace, Pr
             stream.stream.as_str(),
             &id,
         );
-        Ok(Trace {
+        let mut trace = Trace {
             is_known: true,
             revisions: rows(&revisions.unwrap_or_default()),
-            readings: match handle {
-                Ok(handle) => readings(service, &handle.to_string())?,
-                Err(_) => Vec::new(),
-            },
-            calls: CALLS,
-        })
+            ..Trace::default()
+        };
+        if let Ok(handle) = handle {
+            let is_whole = read_log(service, &handle.to_string(), &mut trace.readings)?;
+            trace.calls = if is_whole {
+                String::new()
+            } else {
+                format_number(u64::try_from(CALLS).unwrap_or_default())
+            };
+        }
+        Ok(trace)
     })
     .await
 }
@@ -125,22 +133,33 @@ fn difference(revision: &Revision, before: Option<&Revision>) -> String {
     format!("changed: {}", label(&changed.join(", ")))
 }
 
-/// The last calls that gave the record to a client.
-fn readings(service: &Service, handle: &str) -> Result<Vec<Reading>, Problem> {
-    let calls = service.store.disclosures(None, None, CALLS);
-    let calls = calls.map_err(|error| Problem::internal("the log could not be read", &error))?;
-    let shown = calls.into_iter().map(|call| call.disclosure);
-    let shown = shown.filter(|call| call.records.iter().any(|one| one == handle));
-    let reading = |call: store::grants::Disclosure| Reading {
-        at: Moment::new(call.at),
-        client: label(call.client_id.as_str()),
-        grant: call
-            .grant_ids
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        operation: label(&call.operation),
-        fields: visible(&call.fields.join(", ")),
-    };
-    Ok(shown.take(READINGS).map(reading).collect())
+/// Adds the last calls that gave the record to a client. Whether all of the log was looked through, as far as was needed.
+fn read_log(service: &Service, handle: &str, readings: &mut Vec<Reading>) -> Result<bool, Problem> {
+    let mut before = None;
+    for _ in 0..CALLS / PAGE {
+        let page = service.store.disclosures(None, before, PAGE);
+        let page = page.map_err(|error| Problem::internal("the log could not be read", &error))?;
+        let is_last = page.len() < PAGE;
+        before = page.last().map(|call| call.sequence);
+        let shown = page.into_iter().map(|call| call.disclosure);
+        let shown = shown.filter(|call| call.records.iter().any(|one| one == handle));
+        readings.extend(shown.take(READINGS - readings.len()).map(Reading::from));
+        if is_last || readings.len() == READINGS {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl From<Disclosure> for Reading {
+    fn from(call: Disclosure) -> Self {
+        let grant = call.grant_ids.first();
+        Self {
+            at: Moment::new(call.at),
+            client: label(call.client_id.as_str()),
+            grant: grant.map(ToString::to_string).unwrap_or_default(),
+            operation: label(&call.operation),
+            fields: visible(&call.fields.join(", ")),
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! A random question on one of the surfaces, followed to its last page; what differs by chance is blotted out.
 
+use std::fmt::Write as _;
+
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
@@ -314,9 +316,10 @@ fn comparable(answer: &Answer, grant: &str) -> String {
         // Names of ours are in lower case.
         let is_token = run.len() >= 14 && run.bytes().any(|byte| byte.is_ascii_uppercase())
             || run.len() >= 20 && run.bytes().any(|byte| byte.is_ascii_digit());
-        match is_token {
-            true => blotted.push_str(&format!("({} random)", run.len())),
-            false => blotted.push_str(&run),
+        if is_token {
+            let _ = write!(blotted, "({} random)", run.len());
+        } else {
+            blotted.push_str(&run);
         }
         run.clear();
         blotted.push(c);
