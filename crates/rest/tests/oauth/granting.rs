@@ -158,18 +158,9 @@ async fn another_like_it_keeps_the_rules() {
     review.shows(rule);
 }
 
-// GM-01: every kind of rule can be said in details, by flags and on the page, and is the same rule each time.
-#[tokio::test]
-async fn every_rule_can_be_said_in_three_ways() {
-    let world = World::new().await;
-    let mut browser = world.browser().await;
-    let excepted = |id: &str| {
-        let all = world.store.grants().unwrap();
-        let grant = all.iter().find(|grant| grant.id.as_str() == id).unwrap();
-        let document: Value = serde_json::from_str(&grant.document).unwrap();
-        document["streams"][0]["except"].clone()
-    };
-    for (stream, lines, rules) in [
+/// A stream, and every kind of rule on it: as lines, and as details.
+fn every_rule() -> [(&'static str, &'static str, Value); 2] {
+    [
         (
             "messages",
             "from_email=a@example.test\nfrom_email=b@example.test\nfrom_email^=bank\nsubject~=salary\nsize_bytes>=2\nsize_bytes<=9\nseen=true",
@@ -189,7 +180,21 @@ async fn every_rule_can_be_said_in_three_ways() {
                 {"via": "message_id", "field": "subject", "word": "salary"},
             ]),
         ),
-    ] {
+    ]
+}
+
+// GM-01: every kind of rule can be said in details, by flags and on the page, and is the same rule each time.
+#[tokio::test]
+async fn every_rule_can_be_said_in_three_ways() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let excepted = |id: &str| {
+        let all = world.store.grants().unwrap();
+        let grant = all.iter().find(|grant| grant.id.as_str() == id).unwrap();
+        let document: Value = serde_json::from_str(&grant.document).unwrap();
+        document["streams"][0]["except"].clone()
+    };
+    for (stream, lines, rules) in every_rule() {
         let details = json!({
             "type": "https://pdpp.dev/data-access",
             "source": {"id": "https://sources.example/demo_mail"},
@@ -296,10 +301,10 @@ async fn what_was_agreed_to_is_kept_and_a_part_of_a_field_is_given() {
         read.text
     );
     let grant = world.store.grants().unwrap()[0].clone();
-    let document: serde_json::Value = serde_json::from_str(&grant.document).unwrap();
+    let document: Value = serde_json::from_str(&grant.document).unwrap();
     let agreed = &document["agreed"];
     let sentence = "work messages: id, subject, from_email; of from_email only the domain";
-    assert_eq!(agreed["lines"], serde_json::json!([sentence]));
+    assert_eq!(agreed["lines"], json!([sentence]));
     let page = browser.get(&format!("/grants/{}", grant.id)).await;
     page.shows(&format!(
         "agreed to as {}",

@@ -125,22 +125,26 @@ proptest! {
     }
 }
 
+/// Five letters at work about one thing.
+async fn write_about(world: &World, topic: &str) {
+    let letter = |n: u32| {
+        json!({"key": format!("n{n}"), "emitted_at": "2026-04-01T00:00:00Z", "data": {
+            "id": format!("n{n}"), "subject": format!("About the {topic}"), "body": format!("{topic} and {topic}"),
+            "from_email": "a@example.test", "received_at": format!("2026-04-{n:02}T09:00:00Z"), "size_bytes": n, "secret": "s",
+        }})
+    };
+    let lines: Vec<String> = (1..6).map(|n| letter(n).to_string()).collect();
+    world
+        .write("/v1/ingest/messages?connection_id=work", lines.join("\n"))
+        .await;
+}
+
 // GM-25: when a budget is used up, no question tells what further records say, also not by finding nothing.
 #[tokio::test]
 async fn what_a_used_up_budget_hides_leaves_no_trace() {
     let worlds = (World::new().await, World::new().await);
-    for (world, word) in [(&worlds.0, "harbour"), (&worlds.1, "orchard")] {
-        let letter = |n: u32| {
-            json!({"key": format!("n{n}"), "emitted_at": "2026-04-01T00:00:00Z", "data": {
-                "id": format!("n{n}"), "subject": format!("About the {word}"), "body": format!("{word} and {word}"),
-                "from_email": "a@example.test", "received_at": format!("2026-04-{n:02}T09:00:00Z"), "size_bytes": n, "secret": "s",
-            }})
-        };
-        let lines: Vec<String> = (1..6).map(|n| letter(n).to_string()).collect();
-        world
-            .write("/v1/ingest/messages?connection_id=work", lines.join("\n"))
-            .await;
-    }
+    write_about(&worlds.0, "harbour").await;
+    write_about(&worlds.1, "orchard").await;
     let stream = json!({"name": "messages", "instance_ids": ["work"]});
     for budget in [
         Budget {
