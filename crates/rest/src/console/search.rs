@@ -255,7 +255,7 @@ fn remarks(viewer: &Viewer, q: &str, found: &Page<SearchHit>) -> Vec<Remark> {
     }
     if let Some(words) = &meta.words {
         let address = |q: &str| viewer.here.clone().set("q", q).to_string();
-        remarks.extend(word_remarks(words, found.data.is_empty(), q, address));
+        remarks.extend(word_remarks(words, q, address));
     }
     remarks.extend(
         meta.warnings()
@@ -265,12 +265,7 @@ fn remarks(viewer: &Viewer, q: &str, found: &Page<SearchHit>) -> Vec<Remark> {
     remarks
 }
 
-fn word_remarks(
-    words: &WordsFound,
-    is_empty: bool,
-    q: &str,
-    address: impl Fn(&str) -> String,
-) -> Vec<Remark> {
+fn word_remarks(words: &WordsFound, q: &str, address: impl Fn(&str) -> String) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !words.missing.is_empty() {
         let missing = label(&words.missing.join(", "));
@@ -288,9 +283,6 @@ fn word_remarks(
             ),
             searches: meant.collect(),
         });
-    }
-    if is_empty {
-        remarks.extend(words.summary(0).map(|advice| label(&advice).into()));
     }
     remarks
 }
