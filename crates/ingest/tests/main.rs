@@ -7,6 +7,7 @@ mod contacts;
 mod containers;
 mod csv;
 mod formats;
+mod fuzzing;
 mod git;
 mod imports;
 mod inference;
