@@ -151,7 +151,7 @@ impl Output {
         let (bar, template) = match bytes {
             Some(bytes) => (
                 ProgressBar::new(bytes),
-                "{bar:30} {bytes}/{total_bytes} {msg} {eta}",
+                "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}, {eta} left",
             ),
             None => (ProgressBar::no_length(), "{spinner} {bytes} {msg}"),
         };

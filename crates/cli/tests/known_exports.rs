@@ -1,10 +1,8 @@
 //! Known exports, as people download them: a file, one command, and they are declared, connected and found.
 
-#[path = "../../ingest/tests/archives/mod.rs"]
-mod archives;
-
 use std::io::Write;
 
+use crate::archives;
 use crate::harness::Home;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -349,4 +347,55 @@ fn mail_goes_into_the_connection_of_the_account_that_it_names() {
     home.run("import ~/ida.mbox")
         .succeeds()
         .says("Imported into 'Mailbox (ida@example.org)': 1 message: 0 added");
+}
+
+#[test]
+fn lists_of_people_labels_and_tags_are_searched_filtered_and_grouped_by() {
+    let home = Home::new();
+    let mail = "From - Mon Mar 04 10:11:12 2024\nMessage-ID: <1@example.org>\nX-Gmail-Labels: Inbox,Harbour\nTo: Ida <ida@example.org>\nCc: noor@example.org\nSubject: x\n\nHello\n\n";
+    home.file("one.mbox", mail);
+    home.run("import ~/one.mbox").succeeds();
+    // Their fixtures have lines that are refused.
+    home.run("import '../ingest/tests/exports/github'").exits(1);
+    home.run("import '../ingest/tests/exports/slack'").exits(1);
+    for (stream, filter, word) in [
+        (
+            "messages --connection mailbox",
+            "labels~=Harbour",
+            "Harbour",
+        ),
+        (
+            "messages --connection mailbox",
+            "to~=Ida <ida@example.org>",
+            "ida@example.org",
+        ),
+        (
+            "messages --connection mailbox",
+            "cc~=noor@example.org",
+            "noor@example.org",
+        ),
+        ("issues", "labels~=bug", "bug"),
+        ("channels", "members~=Noor Haddad", "Haddad"),
+    ] {
+        let found = home.run(format!("query {stream} --filter '{filter}' --json"));
+        let found = found.succeeds().json();
+        assert!(
+            !found["data"].as_array().unwrap().is_empty(),
+            "{filter}: {found}"
+        );
+        let none = home.run(format!("query {stream} --filter '{filter}x' --json"));
+        let none = none.succeeds().json();
+        assert!(
+            none["data"].as_array().unwrap().is_empty(),
+            "{filter}x: {none}"
+        );
+        let found = home
+            .run(format!("search '{word}' --json"))
+            .succeeds()
+            .json();
+        assert!(
+            !found["data"].as_array().unwrap().is_empty(),
+            "{word}: {found}"
+        );
+    }
 }

@@ -5,6 +5,8 @@
     reason = "a step that fails is a failed test"
 )]
 
+#[path = "../../ingest/tests/archives/mod.rs"]
+mod archives;
 mod bench;
 mod collect;
 mod consent;

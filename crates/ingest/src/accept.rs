@@ -132,6 +132,11 @@ impl<'a> Acceptor<'a> {
         }
     }
 
+    /// Whether everything belongs to one stream, whatever it says.
+    pub(crate) fn is_prescribed(&self) -> bool {
+        matches!(self.choice, StreamChoice::Always(_))
+    }
+
     pub fn line(&self, line: &[u8]) -> Accepted<Change> {
         let text = std::str::from_utf8(line).map_err(|error| {
             let message = format!("the line is not UTF-8 (at byte {})", error.valid_up_to());
@@ -147,7 +152,15 @@ impl<'a> Acceptor<'a> {
 
     /// Takes a record that comes without an envelope.
     pub(crate) fn bare(&self, body: RecordBody, cells: Cells) -> Accepted<Change> {
-        let rules = self.rules()?;
+        self.bare_of(self.rules()?, body, cells)
+    }
+
+    /// The same for a row of one of several tables.
+    pub(crate) fn row(&self, stream: &str, body: RecordBody) -> Accepted<Change> {
+        self.bare_of(self.declared(stream)?, body, Cells::Columns)
+    }
+
+    fn bare_of(&self, rules: &StreamRules<'a>, body: RecordBody, cells: Cells) -> Accepted<Change> {
         let key = rules.key_of(&body).map_err(|mut rejection| {
             if body.get("key").is_some() && body.get("data").is_some() {
                 rejection.message.push_str(&stray_members(&body));

@@ -121,9 +121,18 @@ pub struct Companions {
     names: RefCell<HashMap<String, String>>,
     /// Files that are read together with others, by where they stand.
     files: RefCell<HashMap<String, TempPath>>,
+    /// Whether pictures are kept beside what is said of them.
+    pub(crate) keeps_pictures: bool,
 }
 
 impl Companions {
+    /// Also keeps the pictures of photos.
+    #[must_use]
+    pub fn keeping_pictures(mut self, keeps: bool) -> Self {
+        self.keeps_pictures = keeps;
+        self
+    }
+
     pub(crate) fn name(&self, id: &str) -> Option<String> {
         self.names.borrow().get(id).cloned()
     }
@@ -388,6 +397,48 @@ mod tests {
                 "{export:?}"
             );
             assert_eq!(Export::parse(export.as_str()), Some(*export));
+        }
+    }
+
+    #[test]
+    fn lists_of_texts_are_filtered_and_grouped_by_and_those_of_people_and_topics_are_searched() {
+        let searched = [
+            "to",
+            "cc",
+            "labels",
+            "tags",
+            "categories",
+            "members",
+            "people",
+            "assignees",
+            "shelves",
+            "attachments",
+            "aliases",
+        ];
+        // Times that an event leaves out or adds are read with its rule.
+        let plain = ["excluded_times", "further_times"];
+        for export in Export::ALL {
+            let declaration: serde_json::Value =
+                serde_json::from_str(&export.declaration()).unwrap();
+            for stream in declaration["streams"].as_array().unwrap() {
+                let query = &stream["query"];
+                let has = |list: &serde_json::Value, name: &str| {
+                    let list = list.as_array().cloned().unwrap_or_default();
+                    list.iter().any(|one| one == name)
+                };
+                for (name, schema) in stream["schema"]["properties"].as_object().unwrap() {
+                    let name = name.as_str();
+                    if schema["items"]["type"] != "string" || plain.contains(&name) {
+                        continue;
+                    }
+                    let what = format!("{export:?} {} {name}", stream["name"]);
+                    assert!(has(&query["range_filters"][name], "contains"), "{what}");
+                    if searched.contains(&name) {
+                        assert!(has(&query["search"]["lexical_fields"], name), "{what}");
+                        assert!(has(&query["aggregations"]["group_by"], name), "{what}");
+                    }
+                }
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use crate::account;
 use crate::error::{ImportError, InputError};
 use crate::exports::{Export, Recognised};
 use crate::lines::BYTE_ORDER_MARK;
-use crate::singer;
+use crate::sqlite_copy::{is_database, is_log};
+use crate::{sheets, singer};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -27,6 +28,10 @@ pub enum Format {
     Json,
     /// A table as text, with a header.
     Csv,
+    /// Sheets of tables (xlsx).
+    Workbook,
+    /// Tables of a SQLite database, or what SQLite wrote beside one.
+    Database,
     /// What a Singer tap prints.
     Singer,
     /// What a known program or service hands out.
@@ -72,6 +77,8 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Workbook => "workbook",
+            Self::Database => "database",
             Self::Singer => "singer",
             Self::Export(export) => export.as_str(),
         }
@@ -82,6 +89,8 @@ impl Format {
             "jsonl" => Some(Self::Jsonl),
             "json" => Some(Self::Json),
             "csv" => Some(Self::Csv),
+            "workbook" => Some(Self::Workbook),
+            "database" => Some(Self::Database),
             "singer" => Some(Self::Singer),
             export => Export::parse(export).map(Self::Export),
         }
@@ -227,7 +236,8 @@ fn peek(reader: &mut dyn Read, file: &FileName) -> io::Result<Vec<u8>> {
 /// more is read only where a known export is possible.
 fn is_enough(head: &[u8], file: &FileName) -> bool {
     let text = trim_start(head);
-    if head.len() < BYTE_ORDER_MARK.len() || text.is_empty() {
+    // What stands in a zip or a database is told by more than its first bytes, whatever the name says.
+    if head.len() < BYTE_ORDER_MARK.len() || text.is_empty() || is_binary(head) {
         return false;
     }
     let mut lines = text.splitn(2, |byte| *byte == b'\n');
@@ -237,6 +247,10 @@ fn is_enough(head: &[u8], file: &FileName) -> bool {
         || file.is_pipe()
         || file.format.is_some()
         || is_line_of_json
+}
+
+fn is_binary(head: &[u8]) -> bool {
+    head.starts_with(b"PK") || is_database(head)
 }
 
 /// The text from its first character that is not white space.
@@ -288,6 +302,13 @@ impl FileName {
             Some(Recognised::Left(why)) => FileContents::Left(why),
             None if trim_start(head).trim_ascii_end() == b"[]" => FileContents::Left("empty lists"),
             None if singer::recognise(head) => Format::Singer.into(),
+            None if sheets::is_workbook(head, &self.unpacked) => Format::Workbook.into(),
+            None if is_database(head) => Format::Database.into(),
+            // It is read before its database.
+            None if is_log(head) && self.unpacked.ends_with("-wal") => FileContents::Format {
+                format: Format::Database,
+                rank: 0,
+            },
             None => match (self.format, trim_start(head)) {
                 (Some(format), _) => format.into(),
                 // Nothing inside is no lines.
@@ -302,6 +323,9 @@ impl FileName {
         let misses = Export::near_misses(head, path);
         if !misses.is_empty() {
             return misses.join("; ");
+        }
+        if let Some(why) = sheets::near_miss(head, &self.unpacked) {
+            return why.to_owned();
         }
         let titles = Export::all_titles();
         if self.is_pipe() {

@@ -42,6 +42,7 @@ enum Kind {
     Time,
     Texts,
     Object,
+    Blob,
 }
 
 const fn field(name: &'static str, kind: Kind) -> Field {
@@ -87,6 +88,10 @@ pub(crate) const fn object(name: &'static str) -> Field {
     field(name, Kind::Object)
 }
 
+pub(crate) const fn blob(name: &'static str) -> Field {
+    field(name, Kind::Blob)
+}
+
 impl Field {
     /// `title`, `body`, `author`, `url`, `thread` or `order`.
     pub(crate) const fn role(mut self, role: &'static str) -> Self {
@@ -119,6 +124,15 @@ impl Field {
             Kind::Time => json!({"type": "string", "format": "date-time"}),
             Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
             Kind::Object => json!({"type": "object"}),
+            Kind::Blob => json!({
+                "type": "object",
+                "required": ["blob_id"],
+                "properties": {
+                    "blob_id": {"type": "string"},
+                    "mime_type": {"type": "string"},
+                    "size_bytes": {"type": "integer"},
+                },
+            }),
         };
         for (name, value) in [("x_pdpp_role", self.role), ("description", self.about)] {
             if let (Some(value), Some(members)) = (value, schema.as_object_mut()) {
@@ -142,7 +156,7 @@ impl Shape {
         json!({
             "protocol_version": "0.1.0",
             "source": {"kind": "connector", "id": format!("https://pdpp.dev/connectors/{}", self.key)},
-            "declaration_version": "2",
+            "declaration_version": "3",
             "publisher": {"id": "https://pdpp.dev"},
             "display": {"name": self.name},
             "streams": streams,

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn infer(name: &str, text: &str) -> Option<Inferred> {
     let content = Cursor::new(text.as_bytes().to_vec());
     let input = Input::from_file(name, name, content).unwrap();
-    table::infer(input, "a table", "a-table", &Told::default()).ok()
+    table::infer(input, None, ("a table", "a-table"), &Told::default()).ok()
 }
 
 fn store_of(inferred: &Inferred) -> Memory {
@@ -65,7 +65,7 @@ proptest! {
         }
         let inferred = infer("x.csv", &text).unwrap();
         let store = store_of(&inferred);
-        let acceptor = store.acceptor_for(StreamChoice::Always(stream(table::STREAM)));
+        let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
         let import = || store.import(&mut CsvImporter::new(text.as_bytes(), &acceptor));
         let first = import();
         prop_assert_eq!((first.read, first.rejected), (rows.len() as u64, 0), "{:?}", first.rejections);
@@ -77,7 +77,7 @@ proptest! {
         rows in prop::collection::vec(
             prop::collection::vec(
                 (prop::sample::select(vec!["a", "b", "c"]), prop::sample::select(vec![
-                    "null", "1", "2.5", "true", "\"x\"", "\"\"", "\"2024-01-31\"", "[1]", "{\"d\":1}", "12345678901234567890",
+                    "null", "1", "2.5", "true", "\"x\"", "\"\"", "\"2024-01-31\"", "[1]", "[]", "[\"x\"]", "{\"d\":1}", "12345678901234567890",
                 ])),
                 0..4,
             ),
@@ -99,7 +99,7 @@ proptest! {
         let text = format!("[{}]", rows.join(",\n"));
         if let Some(inferred) = infer("x.json", &text) {
             let store = store_of(&inferred);
-            let acceptor = store.acceptor_for(StreamChoice::Always(stream(table::STREAM)));
+            let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
             let report = store.import(&mut JsonArrayImporter::new(text.as_bytes(), &acceptor));
             prop_assert_eq!(report.rejected, 0, "{:?} {}", report.rejections, inferred.declaration);
         }
@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), name in prop::sample::select(vec!["x.csv", "x.json", "x.jsonl"])) {
         if let Ok(input) = Input::from_file(name, name, Cursor::new(bytes)) {
-            let _ = table::infer(input, "x", "x", &Told::default());
+            let _ = table::infer(input, None, ("x", "x"), &Told::default());
         }
     }
 }

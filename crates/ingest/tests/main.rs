@@ -16,5 +16,6 @@ mod lines;
 mod mail;
 mod memory;
 mod recurrence;
+mod sheets;
 mod telegram;
 mod whatsapp;

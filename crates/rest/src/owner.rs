@@ -85,6 +85,7 @@ pub(crate) static OWNER_ENDPOINTS: &[Endpoint] = &[
             Param::one("dry_run", "Whether to write nothing."),
             Param::one("revive", "Whether to bring back records that the owner deleted."),
             Param::one("prune", "Whether to delete what is there and does not come."),
+            Param::one("pictures", "Whether to keep the pictures of photos."),
             Param::one("batch_lines", "Lines per durable batch."),
             Param::one("name_files", "Whether rejections name their file."),
         ],

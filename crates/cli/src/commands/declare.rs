@@ -6,6 +6,7 @@ use clap::Args;
 use contract::declaration::Declaration;
 use rest::owner::wire::Declared;
 
+use crate::commands::import::open_input;
 use crate::commands::import::table::{self, TableOptions};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -25,7 +26,7 @@ pub(crate) struct Options {
     /// The declaration, a JSON file ('-' reads stdin)
     #[arg(required_unless_present = "from")]
     file: Option<PathBuf>,
-    /// Print a declaration for this table instead: CSV, TSV, a JSON array or JSON lines
+    /// Print a declaration for this table instead: CSV, TSV, a workbook (xlsx), a SQLite database, a JSON array or JSON lines
     #[arg(long, value_name = "TABLE", conflicts_with = "file")]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -95,7 +96,8 @@ fn print_for_table(options: &Options, context: &Context) -> CommandResult {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let title = name.split_once('.').map_or(&*name, |(stem, _)| stem);
     let told = options.table.told();
-    let inferred = table::infer(path, title, &ingest::table::slug(title), &told)?;
+    let slug = ingest::table::slug(title);
+    let inferred = table::infer(open_input(path)?, path, (title, &slug), &told)?;
     context.output.data(&inferred.declaration)?;
     table::show_doubts(&inferred, context);
     Ok(())

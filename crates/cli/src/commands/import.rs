@@ -21,6 +21,7 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+pub(crate) use self::files::open_input;
 use self::files::{ImportFile, Interruption, LocalFiles};
 use self::known_export::{ExportTarget, Group};
 use self::progress::Progress;
@@ -49,8 +50,9 @@ use crate::owner::{OwnerClient, OwnerError, OwnerResponse, RequestPath};
 /// the stream's primary key. A CSV row is a bare record; its header names the fields. The stream is the one --as names,
 /// else the one a line names, else the one the file is called after, else the only one there is.
 ///
-/// A table of which nothing is declared, CSV, TSV, a JSON array or JSON lines, is looked at as a whole; the declaration it would get
-/// is shown with its first rows and what was guessed, and you are asked.
+/// A table of which nothing is declared, CSV, TSV, a workbook (xlsx), a SQLite database, a JSON array or JSON lines, is looked at as a
+/// whole; the declaration it would get is shown with its first rows and what was guessed, and you are asked. Inside folders and archives
+/// such tables are taken with --yes, or if nothing else in them is known.
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -84,9 +86,15 @@ pub(crate) struct Options {
     /// Delete records that are there and that the files do not have, in the streams of which they have some
     #[arg(long)]
     prune: bool,
+    /// Keep the pictures of photos, not only what is said of them
+    #[arg(long)]
+    pictures: bool,
     /// Lines per durable batch
     #[arg(long, hide = true, value_name = "N")]
     batch_lines: Option<usize>,
+    /// Whether nobody named the files one by one.
+    #[arg(skip)]
+    is_unattended: bool,
 }
 
 impl Options {
@@ -102,7 +110,9 @@ impl Options {
             table: TableOptions::default(),
             revive: false,
             prune: false,
+            pictures: false,
             batch_lines: None,
+            is_unattended: true,
         }
     }
 }
@@ -128,6 +138,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
             &mut survey,
         )?);
     }
+    files.extend(survey.pictures(&files, options.pictures));
+    let takes_tables = files.is_empty() || (options.yes && !options.is_unattended);
+    files.extend(survey.tables(takes_tables));
     let output = context.output;
     let found = survey.is_needed.then(|| survey.report(files.len()));
     if files.is_empty() {
@@ -140,7 +153,8 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         );
     }
     let names_files = files.len() > 1;
-    let groups = known_export::grouped(files)?;
+    let is_told = options.stream.is_some() || options.connection.is_some();
+    let groups = known_export::grouped(files, is_told)?;
     let owner = context.owner("pdpp import")?;
     let run = Run {
         options,
@@ -294,6 +308,7 @@ impl Run<'_> {
             dry_run: self.options.dry_run,
             revive: self.options.revive,
             prune: self.options.prune,
+            pictures: self.options.pictures,
             name_files: self.names_files,
             batch_lines: self.options.batch_lines,
             upload: None,
@@ -405,6 +420,7 @@ fn request_path(request: &ImportRequest) -> RequestPath {
         .optional_param("dry_run", flag(request.dry_run))
         .optional_param("revive", flag(request.revive))
         .optional_param("prune", flag(request.prune))
+        .optional_param("pictures", flag(request.pictures))
         .optional_param("name_files", flag(request.name_files))
         .optional_param("batch_lines", batch_lines.as_deref())
 }

@@ -22,7 +22,10 @@ enum Source {
 
 impl Bytes {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        Self::of_file(File::open(path)?)
+    }
+
+    pub(super) fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self {
             source: Source::File(Arc::new(FileReader::from(file))),

@@ -7,12 +7,13 @@ mod property_list;
 mod visits;
 
 use self::bookmarks::Bookmarks;
-use self::database::{DatabaseImporter, LogKeeper};
+use self::database::DatabaseImporter;
 use self::visits::Takeout;
 use super::outline::first_members;
 use super::pieces::Cut;
 use crate::exports::{Candidate, Declared, Known, MakeImporter, Verdict};
 use crate::shape::{self, Shape, Stream};
+use crate::sqlite_copy::{LogKeeper, is_database, is_log};
 use std::io::BufRead as _;
 
 pub(crate) const EXPORT: Known = Known {
@@ -58,7 +59,7 @@ const SHAPE: Shape = Shape {
                 shape::text("url").role("url").searched(),
                 shape::text("site").searched().grouped(),
                 shape::text("folder").searched().grouped(),
-                shape::texts("tags"),
+                shape::texts("tags").searched(),
                 shape::time("added_at"),
             ],
             children: &[],
@@ -66,9 +67,6 @@ const SHAPE: Shape = Shape {
     ],
 };
 
-const SQLITE: &[u8] = b"SQLite format 3\0";
-/// The first bytes of what SQLite wrote and did not yet put into the database.
-const LOG: [&[u8]; 2] = [b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"];
 /// Databases of histories, and words that stand in the description of one, if that is within what is looked at.
 const HISTORIES: [(&str, &str); 3] = [
     ("History", "CREATE TABLE visits(id INTEGER PRIMARY KEY"),
@@ -103,7 +101,7 @@ const PRIVATE: [&str; 22] = [
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let (name, head) = (file.file_name(), file.head);
-    if head.starts_with(SQLITE) {
+    if is_database(head) {
         let text = String::from_utf8_lossy(head);
         let is_history = HISTORIES
             .iter()
@@ -118,7 +116,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         }
         return Verdict::Unlike;
     }
-    if LOG.iter().any(|begins| head.starts_with(begins)) {
+    if is_log(head) {
         let of = name.strip_suffix("-wal").unwrap_or_default();
         let is_history = HISTORIES.iter().any(|(called, _)| *called == of);
         // The database is read together with it.
@@ -151,10 +149,10 @@ const IMPORTER: MakeImporter = |input, acceptor, companions| {
         .get(..head.len().min(16 * 1024))
         .unwrap_or_default()
         .to_vec();
-    if head.starts_with(SQLITE) {
+    if is_database(&head) {
         return Box::new(DatabaseImporter::new(reader, path, acceptor, companions));
     }
-    if LOG.iter().any(|begins| head.starts_with(begins)) {
+    if is_log(&head) {
         return Box::new(LogKeeper::new(reader, path, companions));
     }
     let (members, _) = first_members(&head, "");

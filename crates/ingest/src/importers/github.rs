@@ -49,8 +49,8 @@ const SHAPE: Shape = Shape {
                 shape::text("state")
                     .grouped()
                     .about("open, closed or merged"),
-                shape::texts("labels"),
-                shape::texts("assignees"),
+                shape::texts("labels").searched(),
+                shape::texts("assignees").searched(),
                 shape::text("branch").about("That a pull request asks to take over."),
                 shape::time("created_at"),
                 shape::time("closed_at"),

@@ -34,13 +34,17 @@ const STREAMS: &[Stream] = &[Stream {
         shape::text("author").role("author").searched().grouped(),
         shape::time("created_at"),
         shape::time("updated_at"),
-        shape::texts("tags"),
+        shape::texts("tags").searched(),
         shape::text("text").role("body").searched(),
         shape::text("url")
             .role("url")
             .about("Where it was clipped from."),
-        shape::texts("attachments").about("Names of files."),
-        shape::texts("people").about("With whom it is shared."),
+        shape::texts("attachments")
+            .about("Names of files.")
+            .searched(),
+        shape::texts("people")
+            .about("With whom it is shared.")
+            .searched(),
         shape::boolean("is_archived").grouped(),
         shape::boolean("is_deleted")
             .grouped()

@@ -1,8 +1,10 @@
-//! Photos, one file each: what the camera wrote into them. The pictures themselves are not kept.
+//! Photos, one file each: what the camera wrote into them, and the pictures themselves where they are asked for.
 
+use contract::id::BlobId;
 use contract::time::Instant;
 use exif::{Exif, In, Reader, Tag, Value as Entry};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use std::io::Cursor;
 
 use super::pieces::{Converter, Cut, Made};
@@ -16,11 +18,12 @@ pub(crate) const EXPORT: Known = Known {
     title: "photos (jpg, heic, png, tif)",
     declaration: Declared::Shape(SHAPE),
     origin: "nothing to export; name a folder or an archive of photos",
-    contents: "name, size, time, place and camera of each photo; not the picture itself",
+    contents: "name, size, time, place and camera of each photo; the picture itself with --pictures",
     recognise,
-    importer: |input, acceptor, _| {
+    importer: |input, acceptor, companions| {
         let converter = Photos {
             path: input.inside().to_owned(),
+            keeps_pictures: companions.keeps_pictures,
         };
         Cut::Whole.importer(input.into_reader(), acceptor, converter)
     },
@@ -32,7 +35,7 @@ const SHAPE: Shape = Shape {
     streams: &[Stream {
         name: "photos",
         label: "Photos",
-        about: "Photos, one record per file, without the picture.",
+        about: "Photos, one record per file.",
         time: Some("taken_at"),
         fields: &[
             shape::text("id"),
@@ -54,6 +57,7 @@ const SHAPE: Shape = Shape {
             shape::integer("width"),
             shape::integer("height"),
             shape::integer("size_bytes"),
+            shape::blob("blob_ref").about("Where the picture is, if it is kept."),
         ],
         children: &[],
     }],
@@ -87,6 +91,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 
 struct Photos {
     path: String,
+    keeps_pictures: bool,
 }
 
 impl Converter for Photos {
@@ -113,6 +118,11 @@ impl Converter for Photos {
         let latitude = degrees(Tag::GPSLatitude, Tag::GPSLatitudeRef);
         let longitude = degrees(Tag::GPSLongitude, Tag::GPSLongitudeRef);
         let number = |tag| said?.get_field(tag, In::PRIMARY)?.value.get_uint(0);
+        let kind = kind_of(piece);
+        let media_type = format!("image/{}", kind.unwrap_or("jpeg"));
+        let blob = self
+            .keeps_pictures
+            .then(|| BlobId::from_sha256(Sha256::digest(piece).into()));
         made.add(
             "photos",
             json!({
@@ -120,7 +130,7 @@ impl Converter for Photos {
                 "name": name,
                 "path": path,
                 "folder": folder,
-                "kind": kind_of(piece),
+                "kind": kind,
                 "taken_at": said.and_then(taken_at),
                 "camera": camera,
                 "text": said.and_then(|said| words(said, Tag::ImageDescription)),
@@ -129,8 +139,14 @@ impl Converter for Photos {
                 "width": number(Tag::PixelXDimension),
                 "height": number(Tag::PixelYDimension),
                 "size_bytes": piece.len(),
+                "blob_ref": blob.as_ref().map(|blob| json!({
+                    "blob_id": blob.as_str(), "mime_type": media_type, "size_bytes": piece.len(),
+                })),
             }),
         );
+        if let Some(blob) = blob {
+            made.keep_file(blob, &media_type, piece);
+        }
         Ok(())
     }
 }

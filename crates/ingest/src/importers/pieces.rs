@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, Read as _};
 
+use contract::id::BlobId;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use serde_json::Value;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::importer::{Importer, Item};
+use crate::importer::{File, Importer, Item};
 use crate::importers::csv::Rows;
 use crate::importers::json_pieces::JsonPieces;
 use crate::importers::marked::Marked;
@@ -48,6 +49,8 @@ struct MadeItem {
     stream: &'static str,
     line: Option<u64>,
     record: Result<Value, Rejection>,
+    /// The bytes that the record refers to, and what they are.
+    file: Option<(BlobId, String, Vec<u8>)>,
 }
 
 impl Made {
@@ -57,6 +60,13 @@ impl Made {
             members.retain(|_, value| !value.is_null());
         }
         self.push(stream, Ok(record));
+    }
+
+    /// Keeps bytes that the last record refers to.
+    pub(crate) fn keep_file(&mut self, blob: BlobId, media_type: &str, bytes: &[u8]) {
+        if let Some(item) = self.items.last_mut() {
+            item.file = Some((blob, media_type.to_owned(), bytes.to_vec()));
+        }
     }
 
     pub(crate) fn reject(&mut self, message: impl Into<String>) {
@@ -87,6 +97,7 @@ impl Made {
             stream,
             line,
             record,
+            file: None,
         });
     }
 }
@@ -165,6 +176,7 @@ impl Cut {
             acceptor,
             converter,
             ready: VecDeque::new(),
+            files: Vec::new(),
             line: 1,
             is_finished: false,
         })
@@ -294,6 +306,7 @@ struct PieceImporter<'a, R, C> {
     acceptor: &'a Acceptor<'a>,
     converter: C,
     ready: VecDeque<Item>,
+    files: Vec<File>,
     line: u64,
     is_finished: bool,
 }
@@ -321,6 +334,15 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
         for item in made.items {
             let record = item.record;
             let outcome = record.and_then(|record| self.acceptor.record(item.stream, &record));
+            if let (Ok(change), Some((blob, media_type, bytes))) = (&outcome, item.file) {
+                self.files.push(File {
+                    stream: change.stream.clone(),
+                    key: change.key.clone(),
+                    blob,
+                    media_type,
+                    bytes,
+                });
+            }
             let taken = std::mem::take(&mut bytes);
             let line = item.line.unwrap_or(line);
             self.ready.push_back(Item::new(line, taken, outcome));
@@ -351,6 +373,10 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
 
     fn note(&self) -> Option<String> {
         self.converter.note()
+    }
+
+    fn take_files(&mut self) -> Vec<File> {
+        std::mem::take(&mut self.files)
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::cells::{self, DateOrder};
 use super::told::{Told, ToldType};
+use crate::sheets::Cell;
 
 /// Values that are remembered to see whether all differ, or only few are there.
 const REMEMBERED: usize = 2_000_000;
@@ -29,6 +30,9 @@ pub(super) struct Column {
     values: Option<HashSet<u64>>,
     repeats: bool,
     pub(super) longest: usize,
+    /// Whether the owner says what it holds.
+    is_told: bool,
+    has_empty_array: bool,
 }
 
 /// A way to read a text.
@@ -57,6 +61,8 @@ enum Json {
     Text,
     Number,
     Boolean,
+    /// An array of texts, by which rows can be filtered and grouped.
+    Texts,
     Array,
     Object,
 }
@@ -70,6 +76,7 @@ pub(super) enum Kind {
     Boolean,
     Date(Option<DateOrder>),
     Time(Option<DateOrder>),
+    Texts,
     Array,
     Object,
     Mixed,
@@ -87,6 +94,7 @@ impl fmt::Display for Kind {
             Self::Date(None) => formatter.write_str("date"),
             Self::Time(Some(order)) => write!(formatter, "time, {}", order.as_str()),
             Self::Time(None) => formatter.write_str("time"),
+            Self::Texts => formatter.write_str("array of texts"),
             Self::Array => formatter.write_str("array"),
             Self::Object => formatter.write_str("object"),
             Self::Mixed => formatter.write_str("of several types"),
@@ -136,12 +144,15 @@ impl Column {
             values: Some(HashSet::new()),
             repeats: false,
             longest: 0,
+            is_told: false,
+            has_empty_array: false,
         }
     }
 
     /// The same, read only in ways that fit what is said of the table.
     pub(super) fn told(mut self, told: &Told) -> Self {
         let wanted = told.type_of(&self.name);
+        self.is_told = wanted.is_some();
         self.ways.retain(|way| {
             let is_told = match way {
                 Way::Decimal(sign) => told.decimal.is_none_or(|told| told == *sign),
@@ -170,6 +181,19 @@ impl Column {
         self.has_time |= has_time;
     }
 
+    /// Adds a cell of a file that keeps numbers as numbers. Where `is_typed`, a text of digits is a text, as with JSON.
+    pub(super) fn add_cell(&mut self, cell: &Cell, is_typed: bool) {
+        let is_filled = !cell.text.is_empty();
+        if cell.is_number {
+            self.ways
+                .retain(|way| matches!(way, Way::Integer | Way::Decimal('.')));
+        } else if is_filled && is_typed && !self.is_told {
+            self.ways
+                .retain(|way| !matches!(way, Way::Integer | Way::Decimal(_)));
+        }
+        self.add_text(&cell.text);
+    }
+
     pub(super) fn add_json(&mut self, value: &Value) {
         let kind = match value {
             Value::Null => return,
@@ -186,6 +210,15 @@ impl Column {
                 Json::Number
             }
             Value::Bool(_) => Json::Boolean,
+            Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
+                Json::Texts
+            }
+            // It may be one of texts, and is, unless another is not.
+            Value::Array(items) if items.is_empty() => {
+                self.filled += 1;
+                self.has_empty_array = true;
+                return;
+            }
             Value::Array(_) => Json::Array,
             Value::Object(_) => Json::Object,
         };
@@ -212,11 +245,14 @@ impl Column {
     /// Whether every row has another value, and one that can be a key.
     pub(super) fn identifies(&self) -> bool {
         let plain = matches!(self.kind().0, Kind::Text | Kind::Integer);
-        plain
-            && self.empty == 0
-            && !self.repeats
-            && self.values.is_some()
-            && self.longest <= LONGEST_KEY
+        plain && self.is_part_of_key() && !self.repeats && self.values.is_some()
+    }
+
+    /// Whether it can identify rows together with others, or because the file says so.
+    pub(super) fn is_part_of_key(&self) -> bool {
+        use Kind::{Date, Integer, Text, Time};
+        let plain = matches!(self.kind().0, Text | Integer | Date(None) | Time(None));
+        plain && self.empty == 0 && self.longest <= LONGEST_KEY
     }
 
     /// Whether it says one of a few things, again and again.
@@ -233,6 +269,10 @@ impl Column {
         let best = self.ways.first().copied();
         let kind = match self.json.as_slice() {
             _ if self.filled == 0 => Kind::Text,
+            [] if self.has_empty_array => Kind::Array,
+            [Json::Text | Json::Number | Json::Boolean | Json::Object] if self.has_empty_array => {
+                Kind::Mixed
+            }
             [] => return self.cell_kind(),
             // JSON has numbers of its own: a text of digits is a text.
             [Json::Text] if best == Some(Way::Iso) => self.moment(None),
@@ -240,7 +280,8 @@ impl Column {
             [Json::Number] if best == Some(Way::Integer) => Kind::Integer,
             [Json::Number] => Kind::Number(None),
             [Json::Boolean] => Kind::Boolean,
-            [Json::Array] => Kind::Array,
+            [Json::Texts] => Kind::Texts,
+            [Json::Array] | [Json::Array, Json::Texts] | [Json::Texts, Json::Array] => Kind::Array,
             [Json::Object] => Kind::Object,
             _ => Kind::Mixed,
         };
@@ -289,7 +330,7 @@ impl Column {
             Kind::Integer => "integer",
             Kind::Number(_) => "number",
             Kind::Boolean => "boolean",
-            Kind::Array => "array",
+            Kind::Texts | Kind::Array => "array",
             Kind::Object => "object",
             Kind::Mixed => return json!({}),
         };
@@ -306,6 +347,7 @@ impl Column {
         match kind {
             Kind::Date(_) => set("format", "date".into()),
             Kind::Time(_) => set("format", "date-time".into()),
+            Kind::Texts => set("items", json!({"type": "string"})),
             _ => {}
         }
         match kind {

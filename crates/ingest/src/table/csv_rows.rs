@@ -119,7 +119,7 @@ fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(
 }
 
 /// Whether a row names columns: no cell of it is a number or a date, and most say something.
-fn is_header(cells: &[String]) -> bool {
+pub(crate) fn is_header(cells: &[String]) -> bool {
     let is_value = |cell: &String| {
         cells::iso(cell).is_some()
             || cells::number(cell, '.').is_some()

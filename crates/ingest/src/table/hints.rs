@@ -14,6 +14,8 @@ pub(crate) struct TableHints {
     pub(crate) delimiter: Option<u8>,
     /// Whether a row names the columns. It need not be the first.
     pub(crate) has_header: bool,
+    /// What the table is called in a file of several.
+    pub(crate) sheet: Option<String>,
     /// The field that a hash of the row fills.
     pub(crate) hashed: Option<String>,
 }
@@ -29,6 +31,8 @@ pub(crate) enum CellHint {
 struct StreamHint {
     delimiter: Option<String>,
     header: Option<bool>,
+    #[serde(alias = "table")]
+    sheet: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -54,6 +58,7 @@ impl TableHints {
         Some(Self {
             delimiter: delimiter.and_then(|bytes| bytes.first()).copied(),
             has_header: hint.header.unwrap_or(true),
+            sheet: hint.sheet,
             hashed: hashed.map(ToString::to_string),
         })
     }

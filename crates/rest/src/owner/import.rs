@@ -11,8 +11,8 @@ use contract::id::{ConnectionId, StreamName};
 use ingest::importer::Stopped;
 use ingest::{
     Acceptor, BatchLimits, Companions, CsvImporter, Export, Format, Import, ImportError,
-    ImportReport, Importer, Input, JsonArrayImporter, JsonlImporter, LineForm, SingerImporter,
-    StreamChoice,
+    ImportReport, Importer, Input, JsonArrayImporter, JsonlImporter, LineForm, SheetsImporter,
+    SingerImporter, StreamChoice,
 };
 use store::records::Records;
 use store::{Store, StoreError};
@@ -44,6 +44,7 @@ struct Plan {
     revives: bool,
     /// Whether what is there and does not come is deleted.
     prunes: bool,
+    keeps_pictures: bool,
     names: bool,
 }
 
@@ -114,6 +115,7 @@ impl ImportRequest {
             dry_run: is_set("dry_run"),
             revive: is_set("revive"),
             prune: is_set("prune"),
+            pictures: is_set("pictures"),
             name_files: is_set("name_files"),
             batch_lines: lines.map_err(|_| invalid_request("batch_lines is a number"))?,
             upload: None,
@@ -143,6 +145,7 @@ impl Plan {
             dry,
             revives: request.revive,
             prunes: request.prune,
+            keeps_pictures: request.pictures,
             names: request.name_files,
         })
     }
@@ -185,7 +188,7 @@ fn run(
         service,
         plan,
         progress,
-        companions: Companions::default(),
+        companions: Companions::default().keeping_pictures(plan.keeps_pictures),
         bytes: 0,
         names: Vec::new(),
     };
@@ -292,6 +295,11 @@ impl Running<'_> {
                 Box::new(SingerImporter::new(reader, &acceptor, &plan.declaration))
             }
             Format::Csv => Box::new(CsvImporter::new(input.into_reader(), &acceptor)),
+            Format::Workbook | Format::Database => {
+                let (declaration, companions) = (&plan.declaration, &self.companions);
+                let sheets = SheetsImporter::new(input, &acceptor, declaration, companions);
+                Box::new(sheets)
+            }
             Format::Export(export) => export.importer(input, &acceptor, &self.companions),
         };
         let mut acknowledged = |report: &ImportReport| {

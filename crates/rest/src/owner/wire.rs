@@ -130,6 +130,8 @@ pub struct ImportRequest {
     pub revive: bool,
     /// Whether to delete what is there and does not come.
     pub prune: bool,
+    /// Whether to keep the pictures of photos.
+    pub pictures: bool,
     pub name_files: bool,
     pub batch_lines: Option<usize>,
     /// The upload in the browser that the files came by.

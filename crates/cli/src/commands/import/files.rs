@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::IntoIter;
 
 use ingest::container::{self, Limits, Member};
+use ingest::table::{self, TableColumns};
 use ingest::{Export, FileContents, Format, ImportError, Input};
 use rest::owner::{FileName, ImportFiles};
 
-use super::survey::Survey;
+use super::survey::{MEDIA_LEFT, Survey, TABLES_LEFT};
+use super::table::log_beside;
 use crate::failure::{CommandResult, Failure};
 
 #[derive(Clone)]
@@ -67,14 +69,11 @@ impl ImportFile {
         Ok(beside.into_iter().chain([file]).collect())
     }
 
-    /// What a browser that runs wrote beside its database and did not yet put into it. It is read before the database.
+    /// What a program that runs wrote beside its database and did not yet put into it. It is read before the database.
     fn beside(&self) -> Option<Self> {
-        let mut path = self.path.clone().into_os_string();
-        path.push("-wal");
-        let path = PathBuf::from(path);
+        let path = log_beside(&self.path)?;
         let length = std::fs::metadata(&path).ok()?.len();
         let format = open_input(&path).ok()?.format().ok()?;
-        self.export()?;
         (Some(format) == self.format).then_some(Self {
             path,
             member: None,
@@ -84,13 +83,9 @@ impl ImportFile {
         })
     }
 
-    /// A member that is known. Lines and tables are taken where it was said what they hold.
+    /// A member that is known. Lines and tables are taken where it was said what they hold; other tables are kept apart.
     fn from_member(member: Member, takes_lines: bool, survey: &mut Survey) -> Option<Self> {
         let path = PathBuf::from(member.path());
-        if Survey::is_media(member.path()) {
-            survey.leave(member.path(), "pictures, sounds and films");
-            return None;
-        }
         let opened = member.open().ok();
         let input =
             opened.map(|content| Input::from_file(member.path(), &last_part(&path), content));
@@ -99,28 +94,34 @@ impl ImportFile {
             return None;
         };
         survey.note_account(&input);
+        let is_photo = matches!(
+            input.contents(),
+            FileContents::Format { format: Format::Export(export), .. } if *export == Export::PHOTOS
+        );
+        if Survey::is_media(member.path()) && !is_photo {
+            survey.leave(member.path(), MEDIA_LEFT);
+            return None;
+        }
         match input.contents() {
-            FileContents::Format {
-                format: Format::Jsonl | Format::Json | Format::Csv | Format::Singer,
-                ..
-            } if !takes_lines => {
-                if member.path().to_ascii_lowercase().ends_with(".json") {
-                    survey.unknown(member.path());
-                } else {
-                    survey.leave(
-                        member.path(),
-                        "tables and JSON lines, which are imported by themselves",
-                    );
+            FileContents::Format { format, rank } => {
+                let format = *format;
+                let file = Self {
+                    path,
+                    length: Some(member.size()),
+                    member: Some(member),
+                    format: Some(format),
+                    rank: *rank,
+                };
+                if is_photo {
+                    survey.pictures.push(file);
+                    return None;
                 }
+                if takes_lines || matches!(format, Format::Export(_)) {
+                    return Some(file);
+                }
+                file.set_apart(format, survey);
                 None
             }
-            FileContents::Format { format, rank } => Some(Self {
-                path,
-                length: Some(member.size()),
-                member: Some(member),
-                format: Some(*format),
-                rank: *rank,
-            }),
             FileContents::Left(why) => {
                 survey.leave(member.path(), why);
                 None
@@ -130,6 +131,57 @@ impl ImportFile {
                 None
             }
         }
+    }
+
+    /// Keeps a table of a folder or an archive apart, until it is known whether it is taken.
+    fn set_apart(self, format: Format, survey: &mut Survey) {
+        let shown = self.path.display().to_string();
+        let is_json = shown.to_ascii_lowercase().ends_with(".json");
+        match format {
+            Format::Singer => survey.leave(&shown, TABLES_LEFT),
+            // Settings and the like are JSON too.
+            Format::Jsonl if is_json => survey.unknown(&shown),
+            _ => survey.tables.push(self),
+        }
+    }
+
+    /// The tables that it holds; nothing if it cannot be read, which the import tells.
+    pub(super) fn tables(&self) -> Vec<TableColumns> {
+        let log = self.log_beside();
+        let tables = self.input().ok();
+        let tables = tables.and_then(|input| table::tables(input, &self.title(), log).ok());
+        tables.unwrap_or_default()
+    }
+
+    /// Whether it holds tables, and not lines, which may say themselves where they belong.
+    pub(super) fn is_table(&self) -> bool {
+        use Format::{Csv, Database, Json, Workbook};
+        matches!(self.format, Some(Csv | Database | Json | Workbook))
+    }
+
+    /// Whether one of them is a database, and the other what SQLite wrote beside it.
+    pub(super) fn is_with(&self, other: &Self) -> bool {
+        let (one, two) = (self.path.to_string_lossy(), other.path.to_string_lossy());
+        one.strip_suffix("-wal") == Some(&two) || two.strip_suffix("-wal") == Some(&one)
+    }
+
+    /// Whether it is what SQLite wrote beside a database.
+    pub(super) fn is_log(&self) -> bool {
+        let is_log = self.path.to_string_lossy().ends_with("-wal");
+        is_log && self.format == Some(Format::Database)
+    }
+
+    /// What SQLite wrote beside it, where it stands in no archive.
+    fn log_beside(&self) -> Option<PathBuf> {
+        log_beside(&self.path).filter(|_| self.format == Some(Format::Database))
+    }
+
+    /// Opens it to look at what it is.
+    pub(super) fn input(&self) -> CommandResult<Input> {
+        let shown = self.path.display().to_string();
+        let content = self.open().map_err(|error| self.unreadable(&error))?;
+        let input = Input::from_file(&shown, &last_part(&self.path), content);
+        input.map_err(|error| to_failure(&error))
     }
 
     fn is_stdin(&self) -> bool {
@@ -160,7 +212,7 @@ impl ImportFile {
     pub(super) fn export(&self) -> Option<Export> {
         match self.format {
             Some(Format::Export(export)) => Some(export),
-            Some(Format::Jsonl | Format::Json | Format::Csv | Format::Singer) | None => None,
+            _ => None,
         }
     }
 
@@ -198,7 +250,7 @@ impl ImportFile {
 }
 
 /// Opens a file to look at what it is.
-pub(super) fn open_input(path: &Path) -> CommandResult<Input> {
+pub(crate) fn open_input(path: &Path) -> CommandResult<Input> {
     let shown = path.display().to_string();
     let content = File::open(path)
         .map_err(|error| Failure::new(format!("{shown}: it cannot be read: {error}")))?;

@@ -28,11 +28,12 @@ impl Group {
     }
 }
 
-/// Sorts files by what they are. Within a kind, those that others refer to come first. What is no export goes where the
-/// command says, so nothing else may stand beside it.
-pub(super) fn grouped(files: Vec<ImportFile>) -> CommandResult<Vec<Group>> {
+/// Sorts files by what they are. Within a kind, those that others refer to come first. What is no export and was named goes where
+/// the command says, so nothing else may stand beside it. Where it says nothing, each table finds its own place.
+pub(super) fn grouped(files: Vec<ImportFile>, is_told: bool) -> CommandResult<Vec<Group>> {
     let known = files.iter().find(|file| file.export().is_some());
-    let other = files.iter().find(|file| file.export().is_none());
+    let is_other = |file: &&ImportFile| file.export().is_none() && !file.is_member();
+    let other = files.iter().find(is_other);
     if let (Some(known), Some(other)) = (known, other) {
         let message = format!(
             "{} is {} and {} is no export that is recognised",
@@ -45,7 +46,12 @@ pub(super) fn grouped(files: Vec<ImportFile>) -> CommandResult<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     for file in files {
         let export = file.export();
-        match groups.iter_mut().find(|group| group.export == export) {
+        let is_alone = !is_told && file.is_table();
+        let same = |group: &&mut Group| {
+            group.export == export
+                && (!is_alone || group.files.iter().any(|one| one.is_with(&file)))
+        };
+        match groups.iter_mut().find(same) {
             Some(group) => group.files.push(file),
             None => groups.push(Group {
                 export,

@@ -98,7 +98,7 @@ fn kinds(report: &ImportReport) -> String {
     let mut kinds: Vec<String> = report
         .records
         .iter()
-        .map(|(stream, records)| of_kind(*records, &stream.replace('_', " ")))
+        .map(|(stream, records)| of_kind(*records, &stream.replace(['_', '-'], " ")))
         .collect();
     if report.blobs > 0 {
         kinds.push(of_kind(report.blobs, "files"));
@@ -109,8 +109,11 @@ fn kinds(report: &ImportReport) -> String {
     visible(&kinds.join(", "))
 }
 
-/// So many of what a plural names.
+/// So many of what a plural names. Tables may be called anything.
 fn of_kind(count: u64, plural: &str) -> String {
+    if !plural.ends_with('s') && plural != "people" {
+        return format!("{} of {plural}", of_kind(count, "rows"));
+    }
     let singular = match plural.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
         None => plural.strip_suffix('s').unwrap_or(plural).to_owned(),

@@ -7,6 +7,7 @@ use ingest::container::{SkipReason, Skipped};
 use ingest::{Export, Input};
 use serde::Serialize;
 
+use super::files::ImportFile;
 use crate::output::{Output, counted, visible};
 
 /// How many names are shown of each kind.
@@ -21,11 +22,21 @@ const MEDIA: [&str; 24] = [
     ".flac", ".tgs",
 ];
 
+/// Why pictures and what else is no text are left.
+pub(super) const MEDIA_LEFT: &str = "pictures, sounds and films";
+/// Why tables are left.
+pub(super) const TABLES_LEFT: &str =
+    "tables and JSON lines, which are imported with --yes or by themselves";
+
 #[derive(Default)]
 pub(super) struct Survey {
     /// Whether any folder or archive was looked at.
     pub(super) is_needed: bool,
     pub(super) skipped: Vec<Skipped>,
+    /// Pictures, which may belong to what an export says.
+    pub(super) pictures: Vec<ImportFile>,
+    /// Tables that are no part of an export.
+    pub(super) tables: Vec<ImportFile>,
     /// Accounts that files name, and the exports of them.
     accounts: Vec<(Export, String)>,
     left: BTreeMap<&'static str, Named>,
@@ -79,6 +90,44 @@ impl Survey {
             (Some((_, only)), None) => Some(only),
             _ => None,
         }
+    }
+
+    /// Takes the pictures, or leaves those that stand beside messages or posts, which name them.
+    pub(super) fn pictures(&mut self, others: &[ImportFile], takes_all: bool) -> Vec<ImportFile> {
+        let by_itself = [
+            Export::DOCUMENTS,
+            Export::MARKDOWN,
+            Export::PLACES,
+            Export::GIT,
+        ];
+        let is_by_itself = |file: &ImportFile| {
+            let export = file.export();
+            export.is_none_or(|export| by_itself.contains(&export))
+        };
+        let pictures = std::mem::take(&mut self.pictures);
+        if takes_all || others.iter().all(is_by_itself) {
+            return pictures;
+        }
+        for picture in &pictures {
+            self.leave(&picture.path().display().to_string(), MEDIA_LEFT);
+        }
+        Vec::new()
+    }
+
+    /// Takes the tables, or leaves them. Those without rows are nothing that is known.
+    pub(super) fn tables(&mut self, takes_them: bool) -> Vec<ImportFile> {
+        let mut taken = Vec::new();
+        for table in std::mem::take(&mut self.tables) {
+            let path = table.path().display().to_string();
+            if !takes_them {
+                self.leave(&path, TABLES_LEFT);
+            } else if table.is_log() || !table.tables().is_empty() {
+                taken.push(table);
+            } else {
+                self.unknown(&path);
+            }
+        }
+        taken
     }
 
     pub(super) fn is_media(path: &str) -> bool {

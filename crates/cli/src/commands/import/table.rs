@@ -1,15 +1,17 @@
 //! Tables of which nothing is declared: what they are found to be is shown, confirmed, declared and connected.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use ingest::table::{self, Inferred, InferredField, Told, ToldType, WrittenDate};
-use ingest::{Export, Format};
+use ingest::table::{
+    self, Inferred, InferredField, InferredTable, TableColumns, Told, ToldType, WrittenDate,
+};
+use ingest::{Export, Format, Input};
 use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
 
 use super::Options;
-use super::files::{ImportFile, open_input};
+use super::files::ImportFile;
 use super::target::ImportTarget;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -19,6 +21,8 @@ use crate::render::columns;
 
 /// Of an example that is shown.
 const EXAMPLE_CHARS: usize = 40;
+/// Of a row that is shown.
+const SAMPLE_CHARS: usize = 2_000;
 /// Members of lines that say themselves where they belong.
 const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
 
@@ -89,6 +93,14 @@ pub(super) enum TableTarget {
     Shown,
 }
 
+/// A stream that has the columns of a table; nothing if the tables of a file find theirs themselves.
+struct KnownStream {
+    connector: ConnectorKey,
+    stream: Option<StreamName>,
+    /// Whether it has just these columns.
+    is_exact: bool,
+}
+
 /// What is needed to find out what a table is.
 pub(super) struct TableFinder<'a> {
     pub(super) options: &'a Options,
@@ -101,34 +113,57 @@ impl TableFinder<'_> {
     pub(super) fn find(&self, files: &[ImportFile]) -> CommandResult<TableTarget> {
         let is_told = self.options.stream.is_some() || self.options.connection.is_some();
         let Some(file) = files
-            .first()
+            .iter()
+            .find(|file| !file.is_log())
             .filter(|file| !is_told && file.length.is_some())
         else {
             return Ok(TableTarget::Declared);
         };
-        // What cannot be read is told by the import.
-        let input = open_input(file.path());
-        let names = input.ok().and_then(|input| table::column_names(input).ok());
-        let names = names.unwrap_or_default();
-        let is_envelope = names.iter().all(|name| ENVELOPE.contains(&name.as_str()));
-        if names.is_empty() || is_envelope {
+        let mut tables = file.tables();
+        let is_envelope = |table: &TableColumns| {
+            let mut columns = table.columns.iter();
+            columns.all(|name| ENVELOPE.contains(&name.as_str()))
+        };
+        tables.retain(|table| !is_envelope(table));
+        if tables.is_empty() {
             return Ok(TableTarget::Declared);
         }
-        let known = self.streams_with(&names);
-        match known.as_slice() {
-            [] => self.add(file),
-            // One column that both have, such as an id, says little.
-            [(connector, stream)] if names.len() > 1 && file.format() != Some(Format::Jsonl) => {
-                let found = ImportTarget::of_stream(self.sources, connector, stream, self.context);
-                found.map(TableTarget::Found)
-            }
+        let known = match tables.as_slice() {
+            [table] => self.streams_with(&table.columns),
+            tables => self.connectors_with(tables),
+        };
+        // One column that both have, such as an id, says little.
+        let says_enough = tables.iter().any(|table| table.columns.len() > 1)
+            && file.format() != Some(Format::Jsonl);
+        match self.best(&known, &file.title()) {
+            None if known.is_empty() => self.add(file),
+            Some(found) if says_enough => self.connected(found).map(TableTarget::Found),
             _ => Ok(TableTarget::Declared),
         }
     }
 
+    /// The only place for a table; of several, the only one that has just its columns, or that is called like it.
+    fn best<'k>(&self, known: &'k [KnownStream], title: &str) -> Option<&'k KnownStream> {
+        let only = |is_meant: &dyn Fn(&KnownStream) -> bool| {
+            let mut meant = known.iter().filter(|one| is_meant(one));
+            meant.next().filter(|_| meant.next().is_none())
+        };
+        let slug = table::slug(title);
+        only(&|_| true)
+            .or_else(|| only(&|one| one.is_exact))
+            .or_else(|| only(&|one| one.connector.as_str() == slug))
+    }
+
+    fn connected(&self, found: &KnownStream) -> CommandResult<ImportTarget> {
+        let KnownStream {
+            connector, stream, ..
+        } = found;
+        ImportTarget::of_stream(self.sources, connector, stream.as_ref(), self.context)
+    }
+
     /// The declared streams that have most of the columns. What an importer of ours fills must have all of them: a few names that
     /// both have, such as `id` and `name`, do not make a table part of a chat.
-    fn streams_with(&self, names: &[String]) -> Vec<(ConnectorKey, StreamName)> {
+    fn streams_with(&self, names: &[String]) -> Vec<KnownStream> {
         let mut known = Vec::new();
         for connector in &self.sources.connectors {
             let key = connector.connector_key.as_str();
@@ -142,12 +177,41 @@ impl TableFinder<'_> {
                 } else {
                     names.len().div_ceil(2)
                 };
-                if declared.count() >= least {
-                    known.push((connector.connector_key.clone(), stream.name.clone()));
+                let declared = declared.count();
+                if declared >= least {
+                    known.push(KnownStream {
+                        connector: connector.connector_key.clone(),
+                        stream: Some(stream.name.clone()),
+                        is_exact: declared == names.len() && made_of(&stream.fields, names),
+                    });
                 }
             }
         }
         known
+    }
+
+    /// The declared connectors that have streams for most of the tables of a file, called like them.
+    fn connectors_with(&self, tables: &[TableColumns]) -> Vec<KnownStream> {
+        let known = self.sources.connectors.iter().filter_map(|connector| {
+            let has = tables.iter().filter(|table| {
+                let mut streams = connector.streams.iter();
+                let stream = streams.find(|stream| stream.name.as_str() == table.stream);
+                stream.is_some_and(|stream| {
+                    let own = table
+                        .columns
+                        .iter()
+                        .filter(|name| stream.fields.contains(name));
+                    2 * own.count() >= table.columns.len()
+                })
+            });
+            let has = has.count();
+            (2 * has >= tables.len()).then(|| KnownStream {
+                connector: connector.connector_key.clone(),
+                stream: None,
+                is_exact: has == tables.len() && connector.streams.len() == tables.len(),
+            })
+        });
+        known.collect()
     }
 
     /// Declares the table and adds a connection for it, if the owner agrees.
@@ -155,7 +219,8 @@ impl TableFinder<'_> {
         let output = self.context.output;
         let title = file.title();
         let told = self.options.table.told();
-        let inferred = infer(file.path(), &title, &self.free_key(&title), &told)?;
+        let input = file.input()?;
+        let inferred = infer(input, file.path(), (&title, &self.free_key(&title)), &told)?;
         show(&inferred, self.context);
         if self.options.dry_run {
             return Ok(TableTarget::Shown);
@@ -173,7 +238,7 @@ impl TableFinder<'_> {
             }
         }
         let path = RequestPath::new("/owner/declarations");
-        let declared: Declared = self.owner.post_text(&path, inferred.declaration)?;
+        let declared: Declared = self.owner.post_text(&path, inferred.declaration.clone())?;
         let connector_key = ConnectorKey::parse(declared.connector_key.as_str())
             .map_err(|error| Failure::new(error.to_string()))?;
         let new = NewConnection {
@@ -188,7 +253,9 @@ impl TableFinder<'_> {
             connection.connection_id
         ));
         let mut target = ImportTarget::new(connection);
-        target.stream = StreamName::parse(table::STREAM).ok();
+        if let [table] = inferred.tables.as_slice() {
+            target.stream = StreamName::parse(&table.stream).ok();
+        }
         Ok(TableTarget::Found(target))
     }
 
@@ -211,16 +278,46 @@ fn edit_hint() -> &'static str {
     "`pdpp declare --from FILE > d.json` writes the declaration for editing"
 }
 
-/// Looks at a whole table.
-pub(crate) fn infer(path: &Path, title: &str, key: &str, told: &Told) -> CommandResult<Inferred> {
-    let input = open_input(path)?;
-    table::infer(input, title, key, told).map_err(|error| Failure::new(error.to_string()))
+/// Whether the fields of a stream are these columns, and at most the one that a hash of the row fills.
+fn made_of(fields: &[String], columns: &[String]) -> bool {
+    let others = fields.iter().filter(|field| !columns.contains(field));
+    others.count() <= 1
+}
+
+/// Looks at all rows of a file that stands there.
+pub(crate) fn infer(
+    input: Input,
+    path: &Path,
+    title_and_key: (&str, &str),
+    told: &Told,
+) -> CommandResult<Inferred> {
+    let inferred = table::infer(input, log_beside(path), title_and_key, told);
+    inferred.map_err(|error| Failure::new(error.to_string()))
+}
+
+/// What SQLite wrote beside a database and did not yet put into it.
+pub(super) fn log_beside(path: &Path) -> Option<PathBuf> {
+    let mut log = path.to_owned().into_os_string();
+    log.push("-wal");
+    Some(PathBuf::from(log)).filter(|log| log.is_file())
 }
 
 /// Shows what a table was found to be.
 pub(crate) fn show(inferred: &Inferred, context: &Context) {
     let output = context.output;
     output.note("Nothing is declared for this table. It would become:");
+    for table in &inferred.tables {
+        if let Some(name) = &table.name {
+            let stream = visible(&table.stream);
+            output.note(&format!("Stream '{stream}', of {}:", visible(name)));
+        }
+        show_fields(table, context);
+    }
+    show_doubts(inferred, context);
+}
+
+fn show_fields(table: &InferredTable, context: &Context) {
+    let output = context.output;
     let heads = ["FIELD", "TYPE", "ROLE", "EXAMPLE"].map(str::to_owned);
     let row = |field: &InferredField| {
         let example: String = field.example.chars().take(EXAMPLE_CHARS).collect();
@@ -232,21 +329,26 @@ pub(crate) fn show(inferred: &Inferred, context: &Context) {
             visible(&example),
         ]
     };
-    let rows = std::iter::once(heads).chain(inferred.fields.iter().map(row));
+    let rows = std::iter::once(heads).chain(table.fields.iter().map(row));
     let rows: Vec<_> = rows.collect();
     output.note(columns(&rows, 2, output.style()).trim_end());
-    if let Some(delimiter) = &inferred.delimiter {
+    if let Some(delimiter) = &table.delimiter {
         output.note(&format!("Between cells stands '{}'.", visible(delimiter)));
     }
-    show_doubts(inferred, context);
 }
 
 /// Shows the first rows, and what was a guess.
 pub(crate) fn show_doubts(inferred: &Inferred, context: &Context) {
     let output = context.output;
-    output.note("The first rows:");
-    for sample in &inferred.samples {
-        output.note(&format!("  {}", visible(sample)));
+    for table in &inferred.tables {
+        match &table.name {
+            Some(name) => output.note(&format!("The first rows of {}:", visible(name))),
+            None => output.note("The first rows:"),
+        }
+        for sample in &table.samples {
+            let shown: String = sample.chars().take(SAMPLE_CHARS).collect();
+            output.note(&format!("  {}", visible(&shown)));
+        }
     }
     if !inferred.doubts.is_empty() {
         output.note("Guessed:");

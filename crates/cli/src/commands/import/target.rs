@@ -65,15 +65,15 @@ impl ImportTarget {
         }
     }
 
-    /// The only connection of a connector, and one of its streams.
+    /// The only connection of a connector, and one of its streams, or all of them.
     pub(super) fn of_stream(
         sources: &Sources,
         connector: &ConnectorKey,
-        stream: &StreamName,
+        stream: Option<&StreamName>,
         context: &Context,
     ) -> CommandResult<Self> {
         let mut target = Self::new(connection_of(sources, connector, context)?);
-        target.stream = Some(stream.clone());
+        target.stream = stream.cloned();
         Ok(target)
     }
 

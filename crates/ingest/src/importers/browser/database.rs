@@ -1,13 +1,10 @@
-//! Histories that are SQLite databases. They are read from a copy, so that a browser that runs is not disturbed and its locks do not
-//! matter, together with what SQLite wrote beside the database and did not yet put into it.
+//! Histories that are SQLite databases.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File};
 use std::io;
 
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::bookmarks::Bookmark;
 use super::visits::Visit;
@@ -16,7 +13,7 @@ use crate::error::InputError;
 use crate::exports::Companions;
 use crate::importer::{Importer, Item};
 use crate::importers::json_members::some_list;
-use crate::importers::pieces::names_only;
+use crate::sqlite_copy::{SqliteCopy, damaged};
 
 type Reader = Box<dyn io::BufRead>;
 
@@ -109,11 +106,9 @@ impl Kind {
 /// A database that is open, and how far it was read.
 struct Open {
     kind: Kind,
-    connection: Connection,
+    copy: SqliteCopy,
     /// The last visit that was read; none are left once it is nothing.
     after: Option<i64>,
-    /// Deleted with everything in it.
-    _folder: TempDir,
 }
 
 pub(super) struct DatabaseImporter<'a> {
@@ -144,39 +139,26 @@ impl<'a> DatabaseImporter<'a> {
         }
     }
 
-    fn begin(&mut self, mut source: Reader) -> Result<(), InputError> {
-        let folder = tempfile::Builder::new().prefix("pdpp-").tempdir()?;
-        let copy = folder.path().join("history");
-        io::copy(&mut source, &mut File::create(&copy)?)?;
-        if let Some(log) = self.companions.file(&format!("{}-wal", self.path)) {
-            fs::copy(log, folder.path().join("history-wal"))?;
-        }
-        // It is a copy, and what was not yet put into it is now.
-        let connection = Connection::open_with_flags(&copy, OpenFlags::SQLITE_OPEN_READ_WRITE);
-        let connection = connection.map_err(|error| damaged(&error))?;
-        // Nothing that a made-up database defines is run.
-        connection
-            .execute_batch(
-                "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA mmap_size = 0;",
-            )
-            .map_err(|error| damaged(&error))?;
+    fn begin(&mut self, source: Reader) -> Result<(), InputError> {
+        let log = self.companions.file(&format!("{}-wal", self.path));
+        let copy = SqliteCopy::open(source, log)?;
+        let connection = &copy.connection;
         let kind = Kind::ALL
             .into_iter()
-            .find(|(_, table)| is_table(&connection, table));
+            .find(|(_, table)| is_table(connection, table));
         let Some((kind, _)) = kind else {
             let message = "the database holds no history that is known".to_owned();
             return Err(InputError::UnknownFormat(message));
         };
         if kind == Kind::Firefox {
-            for bookmark in firefox_bookmarks(&connection).map_err(|error| damaged(&error))? {
+            for bookmark in firefox_bookmarks(connection).map_err(|error| damaged(&error))? {
                 self.add("bookmarks", &bookmark);
             }
         }
         self.open = Some(Open {
             kind,
-            connection,
+            copy,
             after: Some(i64::MIN),
-            _folder: folder,
         });
         Ok(())
     }
@@ -202,7 +184,7 @@ impl<'a> DatabaseImporter<'a> {
         };
         let kind = open.kind;
         let (records, last) =
-            page(&open.connection, kind, after).map_err(|error| damaged(&error))?;
+            page(&open.copy.connection, kind, after).map_err(|error| damaged(&error))?;
         open.after = last;
         for record in records {
             self.add("visits", &record);
@@ -324,12 +306,6 @@ fn firefox_bookmarks(connection: &Connection) -> rusqlite::Result<Vec<Value>> {
     Ok(tagged.collect())
 }
 
-fn damaged(error: &rusqlite::Error) -> InputError {
-    InputError::Unreadable(io::Error::other(format!(
-        "the database is damaged: {error}"
-    )))
-}
-
 impl Importer for DatabaseImporter<'_> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
         loop {
@@ -340,38 +316,5 @@ impl Importer for DatabaseImporter<'_> {
                 return Ok(None);
             }
         }
-    }
-}
-
-/// Keeps what SQLite wrote beside a database until that is read.
-pub(super) struct LogKeeper<'a> {
-    source: Option<Reader>,
-    path: String,
-    companions: &'a Companions,
-}
-
-impl<'a> LogKeeper<'a> {
-    pub(super) fn new(source: Reader, path: String, companions: &'a Companions) -> Self {
-        Self {
-            source: Some(source),
-            path,
-            companions,
-        }
-    }
-}
-
-impl Importer for LogKeeper<'_> {
-    fn next_item(&mut self) -> Result<Option<Item>, InputError> {
-        if let Some(mut source) = self.source.take() {
-            let mut kept = tempfile::NamedTempFile::new()?;
-            io::copy(&mut source, &mut kept)?;
-            self.companions.keep(&self.path, kept.into_temp_path());
-        }
-        Ok(None)
-    }
-
-    fn note(&self) -> Option<String> {
-        // It is read together with the database.
-        Some(names_only())
     }
 }

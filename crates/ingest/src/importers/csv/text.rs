@@ -18,7 +18,7 @@ const UNREADABLE: u8 = 0xff;
 
 /// What bytes beyond ASCII mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     /// None was seen yet.
     Undecided,
     Utf8,

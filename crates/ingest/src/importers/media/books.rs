@@ -41,7 +41,7 @@ const SHAPE: Shape = Shape {
             shape::text("shelf")
                 .grouped()
                 .about("read, to-read or currently-reading."),
-            shape::texts("shelves"),
+            shape::texts("shelves").searched(),
             shape::date("read_on"),
             shape::date("added_on"),
             shape::text("review").role("body").searched(),

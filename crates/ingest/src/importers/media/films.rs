@@ -43,7 +43,7 @@ const SHAPE: Shape = Shape {
             shape::date("day").about("When it was watched, or put on the list."),
             shape::number("rating").about("From 0.5 to 5."),
             shape::boolean("is_rewatch").grouped(),
-            shape::texts("tags"),
+            shape::texts("tags").searched(),
             shape::text("text").role("body").searched(),
             shape::text("url").role("url"),
         ],

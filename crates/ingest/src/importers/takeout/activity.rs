@@ -70,7 +70,9 @@ const SHAPE: Shape = Shape {
                 .searched()
                 .about("The whole of what was asked, and what was answered."),
             shape::texts("details"),
-            shape::texts("attachments").about("Names of files."),
+            shape::texts("attachments")
+                .about("Names of files.")
+                .searched(),
         ],
         children: &[],
     }],

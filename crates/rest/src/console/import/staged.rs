@@ -232,7 +232,12 @@ fn add(
     };
     let export = match format {
         Format::Export(export) => Some(export),
-        Format::Jsonl | Format::Json | Format::Csv | Format::Singer => None,
+        Format::Jsonl
+        | Format::Json
+        | Format::Csv
+        | Format::Workbook
+        | Format::Database
+        | Format::Singer => None,
     };
     // Lines in an archive do not say what they hold.
     if export.is_none() && member.is_some() {
