@@ -88,7 +88,7 @@ impl Sheets {
     pub(crate) fn rows(&self, at: usize) -> Result<Box<dyn SheetRows>, InputError> {
         match self {
             Self::Workbook(workbook) => Ok(Box::new(workbook.rows(at)?)),
-            Self::Database(database) => Ok(Box::new(database.rows(at)?)),
+            Self::Database(database) => Ok(Box::new(database.rows(at))),
         }
     }
 
@@ -129,6 +129,15 @@ pub(crate) fn near_miss(head: &[u8], name: &str) -> Option<&'static str> {
         .iter()
         .any(|one| ends(name, one));
     is_called.then_some("it is no workbook in the form xlsx; save it as one, or as csv")
+}
+
+/// So many cells, and what is the matter with them.
+fn counted(count: u64, one: &str, several: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 cell {one}")),
+        count => Some(format!("{count} cells {several}")),
+    }
 }
 
 fn ends(name: &str, ending: &str) -> bool {

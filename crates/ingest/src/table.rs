@@ -185,7 +185,7 @@ fn infer_one(
     seen.check_names(told)?;
     let (stream, table) = seen.conclude(&slug(title), title, told);
     Ok(Inferred {
-        declaration: declaration(title, key, vec![stream]),
+        declaration: declaration(title, key, &[stream]),
         tables: vec![table],
         doubts: seen.doubts,
     })
@@ -234,7 +234,7 @@ fn infer_sheets(
     }
     all_seen.check_names(told)?;
     Ok(Inferred {
-        declaration: declaration(title, key, streams),
+        declaration: declaration(title, key, &streams),
         tables,
         doubts,
     })
@@ -244,7 +244,7 @@ fn no_rows() -> InputError {
     InputError::UnknownFormat("it holds no rows that a declaration could be made of".to_owned())
 }
 
-fn declaration(title: &str, connector: &str, streams: Vec<Value>) -> String {
+fn declaration(title: &str, connector: &str, streams: &[Value]) -> String {
     let declaration = json!({
         "protocol_version": "0.1.0",
         "source": {"kind": "connector", "id": format!("https://pdpp.local/tables/{connector}")},

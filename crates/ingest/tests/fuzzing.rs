@@ -3,6 +3,12 @@
 //! Each export gets a few changed files in every run. `FUZZ_SECONDS=120` goes on for that long with each of them, `FUZZ_EXPORTS=mail,slack` names
 //! some, and `FUZZ_SEED` begins elsewhere. A file that fails is kept in the folder for temporary files.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "how long it goes on is said by the environment, and what came of it is for whoever asked"
+)]
+
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};

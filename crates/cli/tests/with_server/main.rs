@@ -4,6 +4,8 @@
 
 #[path = "../grants/afterwards.rs"]
 mod afterwards;
+#[path = "../../../ingest/tests/archives/mod.rs"]
+mod archives;
 #[path = "../reads/continuing.rs"]
 mod continuing;
 #[path = "../declare.rs"]
@@ -26,5 +28,7 @@ mod refusing;
 mod secrets;
 #[path = "../reads/showing.rs"]
 mod showing;
+#[path = "../tables.rs"]
+mod tables;
 #[path = "../grants/world.rs"]
 mod world;

@@ -96,14 +96,13 @@ impl<R: BufRead> Table<'_, R> {
         let Some(row) = self.rows.read()? else {
             return Ok(None);
         };
-        let outcome = match row.rejection() {
-            Some(rejection) => Err(rejection),
-            None => {
-                let cells: Vec<&[u8]> = self.rows.cells().collect();
-                let encoding = self.rows.input.encoding;
-                let record = self.columns.record(&cells, encoding, keys);
-                record.and_then(|body| acceptor.bare(body, Cells::Columns))
-            }
+        let outcome = if let Some(rejection) = row.rejection() {
+            Err(rejection)
+        } else {
+            let cells: Vec<&[u8]> = self.rows.cells().collect();
+            let encoding = self.rows.input.encoding;
+            let record = self.columns.record(&cells, encoding, keys);
+            record.and_then(|body| acceptor.bare(body, Cells::Columns))
         };
         Ok(Some(Item::new(row.line, self.rows.text.len(), outcome)))
     }

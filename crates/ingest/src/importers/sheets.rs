@@ -86,6 +86,7 @@ impl<'a> SheetsImporter<'a> {
         for (at, (sheet, name)) in all.iter().zip(&names).enumerate() {
             match self.stream_of(sheet, name, all.len() == 1) {
                 Some(stream) => found.push((at, sheet.clone(), stream)),
+                None if sheets.rows(at)?.next_row()?.is_none() => {}
                 None => undeclared.push(format!("'{}'", sheet.name)),
             }
         }

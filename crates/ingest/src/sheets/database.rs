@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::{Cell, MOST_COLUMNS, MOST_SHEETS, Sheet, SheetRow, SheetRows};
+use super::{Cell, MOST_COLUMNS, MOST_SHEETS, Sheet, SheetRow, SheetRows, counted};
 use crate::error::InputError;
 use crate::sqlite_copy::{SqliteCopy, damaged};
 
@@ -41,7 +41,7 @@ impl Database {
         &self.sheets
     }
 
-    pub(super) fn rows(&self, at: usize) -> Result<DatabaseRows, InputError> {
+    pub(super) fn rows(&self, at: usize) -> DatabaseRows {
         let sheet = self.sheets.get(at).cloned().unwrap_or_default();
         let columns = sheet.columns.unwrap_or_default();
         let is_free = |name: &&str| !columns.iter().any(|one| one.eq_ignore_ascii_case(name));
@@ -60,7 +60,7 @@ impl Database {
             ),
             None => format!("SELECT 0, {cells} FROM {table} LIMIT ?2 OFFSET ?1"),
         };
-        Ok(DatabaseRows {
+        DatabaseRows {
             copy: Rc::clone(&self.copy),
             sql,
             is_numbered: number.is_some(),
@@ -69,7 +69,7 @@ impl Database {
             count: 0,
             ready: VecDeque::new(),
             binary: 0,
-        })
+        }
     }
 }
 
@@ -214,8 +214,8 @@ impl SheetRows for DatabaseRows {
     }
 
     fn left_out(&self) -> Vec<String> {
-        let binary = (self.binary > 0)
-            .then(|| format!("{} cells are binary data and count as empty", self.binary));
-        binary.into_iter().collect()
+        let one = "is binary data and counts as empty";
+        let several = "are binary data and count as empty";
+        counted(self.binary, one, several).into_iter().collect()
     }
 }

@@ -53,26 +53,30 @@ impl Headed {
         let (from, header) = trimmed(&header);
         let has_header = told.header.unwrap_or_else(|| is_header(&header));
         if !has_header {
-            let mut headed = Self::unnamed(rows, ready);
+            let mut table = Self::unnamed(rows, ready);
             let doubt = "no row names the columns, so they are numbered";
             let is_guess = told.header.is_none();
-            headed.doubts.extend(is_guess.then(|| doubt.to_owned()));
-            return Ok(Some(headed));
+            table.doubts.extend(is_guess.then(|| doubt.to_owned()));
+            return Ok(Some(table));
         }
         let before = ready.drain(..=at).count() - 1;
         let names = unique_names(&header);
         let renamed = names != header;
-        let mut headed = Self::named(rows, ready, from, names);
+        let mut table = Self::named(rows, ready, from, names);
         if before > 0 {
-            let rows = if before == 1 { "row" } else { "rows" };
-            let doubt = format!("{before} {rows} before the header are passed over");
-            headed.doubts.push(doubt);
+            let rows = if before == 1 {
+                "row before the header is"
+            } else {
+                "rows before the header are"
+            };
+            let doubt = format!("{before} {rows} passed over");
+            table.doubts.push(doubt);
         }
         if renamed {
             let doubt = "columns without a name, or with one of another, are named anew";
-            headed.doubts.push(doubt.to_owned());
+            table.doubts.push(doubt.to_owned());
         }
-        Ok(Some(headed))
+        Ok(Some(table))
     }
 
     /// Finds the row that names most of the declared columns. Nothing if there are no rows.
@@ -95,9 +99,9 @@ impl Headed {
             return Ok(None);
         }
         if hints.is_some_and(|hints| !hints.has_header) {
-            let mut headed = Self::unnamed(rows, ready);
-            headed.names = declared.iter().map(|name| (*name).to_owned()).collect();
-            return Ok(Some(headed));
+            let mut table = Self::unnamed(rows, ready);
+            table.names = declared.iter().map(|name| (*name).to_owned()).collect();
+            return Ok(Some(table));
         }
         let found = ready.iter().enumerate().find_map(|(at, row)| {
             let (from, header) = trimmed(&texts(&row.cells));
@@ -141,9 +145,9 @@ impl Headed {
         let width = ready.iter().map(|row| row.cells.len()).max();
         let width = width.unwrap_or_default().saturating_sub(from);
         let names = (1..=width).map(|at| format!("column_{at}")).collect();
-        let mut headed = Self::named(rows, ready, from, names);
-        headed.has_header = false;
-        headed
+        let mut table = Self::named(rows, ready, from, names);
+        table.has_header = false;
+        table
     }
 
     /// The next row that is not empty, with a cell for each column and those beyond that are filled.

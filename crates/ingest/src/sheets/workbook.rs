@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::rc::Rc;
 
 use self::styles::Styles;
-use super::{Cell, MOST_COLUMNS, MOST_SHEETS, Sheet, SheetRow, SheetRows};
+use super::{Cell, MOST_COLUMNS, MOST_SHEETS, Sheet, SheetRow, SheetRows, counted};
 use crate::container::{Limits, Member, parts_of_file};
 use crate::error::InputError;
 use crate::importers::xml::{Cutter, Node, XmlCut};
@@ -250,15 +250,12 @@ fn unescaped(text: &str) -> String {
         plain.push_str(before);
         let code = after.get(..5).and_then(|code| code.strip_suffix('_'));
         let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
-        match code.and_then(char::from_u32) {
-            Some(character) => {
-                plain.push(character);
-                rest = after.get(5..).unwrap_or_default();
-            }
-            None => {
-                plain.push_str("_x");
-                rest = after;
-            }
+        if let Some(character) = code.and_then(char::from_u32) {
+            plain.push(character);
+            rest = after.get(5..).unwrap_or_default();
+        } else {
+            plain.push_str("_x");
+            rest = after;
         }
     }
     plain.push_str(rest);
@@ -372,10 +369,14 @@ impl SheetRows for WorkbookRows {
     }
 
     fn left_out(&self) -> Vec<String> {
-        let of = |count: u64, what: &str| (count > 0).then(|| format!("{count} cells {what}"));
-        let errors = of(self.errors, "hold an error such as #N/A and count as empty");
-        let missing = of(
+        let errors = counted(
+            self.errors,
+            "holds an error such as #N/A and counts as empty",
+            "hold errors such as #N/A and count as empty",
+        );
+        let missing = counted(
             self.missing,
+            "refers to a text that is not there and counts as empty",
             "refer to texts that are not there and count as empty",
         );
         errors.into_iter().chain(missing).collect()

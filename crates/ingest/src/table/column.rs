@@ -32,7 +32,6 @@ pub(super) struct Column {
     pub(super) longest: usize,
     /// Whether the owner says what it holds.
     is_told: bool,
-    has_empty_array: bool,
 }
 
 /// A way to read a text.
@@ -63,8 +62,16 @@ enum Json {
     Boolean,
     /// An array of texts, by which rows can be filtered and grouped.
     Texts,
+    /// An array that says nothing of its items.
+    EmptyArray,
     Array,
     Object,
+}
+
+impl Json {
+    fn is_array(self) -> bool {
+        matches!(self, Self::Texts | Self::EmptyArray | Self::Array)
+    }
 }
 
 /// What a column holds.
@@ -145,7 +152,6 @@ impl Column {
             repeats: false,
             longest: 0,
             is_told: false,
-            has_empty_array: false,
         }
     }
 
@@ -213,12 +219,7 @@ impl Column {
             Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
                 Json::Texts
             }
-            // It may be one of texts, and is, unless another is not.
-            Value::Array(items) if items.is_empty() => {
-                self.filled += 1;
-                self.has_empty_array = true;
-                return;
-            }
+            Value::Array(items) if items.is_empty() => Json::EmptyArray,
             Value::Array(_) => Json::Array,
             Value::Object(_) => Json::Object,
         };
@@ -269,10 +270,6 @@ impl Column {
         let best = self.ways.first().copied();
         let kind = match self.json.as_slice() {
             _ if self.filled == 0 => Kind::Text,
-            [] if self.has_empty_array => Kind::Array,
-            [Json::Text | Json::Number | Json::Boolean | Json::Object] if self.has_empty_array => {
-                Kind::Mixed
-            }
             [] => return self.cell_kind(),
             // JSON has numbers of its own: a text of digits is a text.
             [Json::Text] if best == Some(Way::Iso) => self.moment(None),
@@ -280,8 +277,13 @@ impl Column {
             [Json::Number] if best == Some(Way::Integer) => Kind::Integer,
             [Json::Number] => Kind::Number(None),
             [Json::Boolean] => Kind::Boolean,
-            [Json::Texts] => Kind::Texts,
-            [Json::Array] | [Json::Array, Json::Texts] | [Json::Texts, Json::Array] => Kind::Array,
+            kinds if kinds.iter().copied().all(Json::is_array) => {
+                if kinds.contains(&Json::Array) || !kinds.contains(&Json::Texts) {
+                    Kind::Array
+                } else {
+                    Kind::Texts
+                }
+            }
             [Json::Object] => Kind::Object,
             _ => Kind::Mixed,
         };

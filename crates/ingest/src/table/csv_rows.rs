@@ -46,8 +46,12 @@ impl CsvRows {
             }
         };
         if before > 0 {
-            let rows = if before == 1 { "row" } else { "rows" };
-            doubts.push(format!("{before} {rows} before the header are passed over"));
+            let rows = if before == 1 {
+                "row before the header is"
+            } else {
+                "rows before the header are"
+            };
+            doubts.push(format!("{before} {rows} passed over"));
         }
         let has_header = told.header.unwrap_or_else(|| is_header(&header));
         let names = if has_header {

@@ -145,12 +145,14 @@ impl ImportFile {
         }
     }
 
-    /// The tables that it holds; nothing if it cannot be read, which the import tells.
-    pub(super) fn tables(&self) -> Vec<TableColumns> {
+    /// The tables that it holds. What is wrong with a text is told by the import, line by line.
+    pub(super) fn tables(&self) -> CommandResult<Vec<TableColumns>> {
         let log = self.log_beside();
-        let tables = self.input().ok();
-        let tables = tables.and_then(|input| table::tables(input, &self.title(), log).ok());
-        tables.unwrap_or_default()
+        let tables = table::tables(self.input()?, &self.title(), log);
+        match (tables, self.format) {
+            (Err(error), Some(Format::Workbook | Format::Database)) => Err(to_failure(&error)),
+            (tables, _) => Ok(tables.unwrap_or_default()),
+        }
     }
 
     /// Whether it holds tables, and not lines, which may say themselves where they belong.

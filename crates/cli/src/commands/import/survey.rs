@@ -121,10 +121,13 @@ impl Survey {
             let path = table.path().display().to_string();
             if !takes_them {
                 self.leave(&path, TABLES_LEFT);
-            } else if table.is_log() || !table.tables().is_empty() {
-                taken.push(table);
-            } else {
-                self.unknown(&path);
+                continue;
+            }
+            match table.tables() {
+                _ if table.is_log() => taken.push(table),
+                Ok(tables) if tables.is_empty() => self.unknown(&path),
+                Ok(_) => taken.push(table),
+                Err(_) => self.broken(&path),
             }
         }
         taken

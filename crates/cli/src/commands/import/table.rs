@@ -119,7 +119,7 @@ impl TableFinder<'_> {
         else {
             return Ok(TableTarget::Declared);
         };
-        let mut tables = file.tables();
+        let mut tables = file.tables()?;
         let is_envelope = |table: &TableColumns| {
             let mut columns = table.columns.iter();
             columns.all(|name| ENVELOPE.contains(&name.as_str()))
