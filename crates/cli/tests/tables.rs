@@ -192,7 +192,7 @@ fn workbooks_and_databases_are_shown_and_imported_table_by_table() {
         assert_eq!(home.run("connections --json").stdout, "[]\n");
         home.run(format!("import ~/{name} --yes"))
             .succeeds()
-            .says(&format!("Imported into 'download': {counts}, 0 updated"));
+            .says(format!("Imported into 'download': {counts}, 0 updated"));
         // Again, also under another name, nothing changes and nothing is asked.
         home.file("again", fixture(file));
         home.run("import ~/again")

@@ -130,17 +130,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         return done.and(kept).and(removed);
     }
     let mut survey = Survey::default();
-    let mut files = Vec::new();
-    for path in &options.paths {
-        files.extend(ImportFile::inspect(
-            path,
-            options.stream.is_some(),
-            &mut survey,
-        )?);
-    }
-    files.extend(survey.pictures(&files, options.pictures));
-    let takes_tables = files.is_empty() || (options.yes && !options.is_unattended);
-    files.extend(survey.tables(takes_tables));
+    let files = look_at(options, &mut survey)?;
     let output = context.output;
     let found = survey.is_needed.then(|| survey.report(files.len()));
     if files.is_empty() {
@@ -180,6 +170,18 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         found.print(output);
     }
     total.outcome(survey.has_damage())
+}
+
+/// Looks at all paths, and says which of their files are taken.
+fn look_at(options: &Options, survey: &mut Survey) -> CommandResult<Vec<ImportFile>> {
+    let mut files = Vec::new();
+    for path in &options.paths {
+        files.extend(ImportFile::inspect(path, options.stream.is_some(), survey)?);
+    }
+    files.extend(survey.pictures(&files, options.pictures));
+    let takes_tables = !options.is_unattended && (files.is_empty() || options.yes);
+    files.extend(survey.tables(takes_tables));
+    Ok(files)
 }
 
 #[derive(Serialize)]

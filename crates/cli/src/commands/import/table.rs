@@ -135,23 +135,11 @@ impl TableFinder<'_> {
         // One column that both have, such as an id, says little.
         let says_enough = tables.iter().any(|table| table.columns.len() > 1)
             && file.format() != Some(Format::Jsonl);
-        match self.best(&known, &file.title()) {
+        match best(&known, &file.title()) {
             None if known.is_empty() => self.add(file),
             Some(found) if says_enough => self.connected(found).map(TableTarget::Found),
             _ => Ok(TableTarget::Declared),
         }
-    }
-
-    /// The only place for a table; of several, the only one that has just its columns, or that is called like it.
-    fn best<'k>(&self, known: &'k [KnownStream], title: &str) -> Option<&'k KnownStream> {
-        let only = |is_meant: &dyn Fn(&KnownStream) -> bool| {
-            let mut meant = known.iter().filter(|one| is_meant(one));
-            meant.next().filter(|_| meant.next().is_none())
-        };
-        let slug = table::slug(title);
-        only(&|_| true)
-            .or_else(|| only(&|one| one.is_exact))
-            .or_else(|| only(&|one| one.connector.as_str() == slug))
     }
 
     fn connected(&self, found: &KnownStream) -> CommandResult<ImportTarget> {
@@ -276,6 +264,18 @@ impl TableFinder<'_> {
 
 fn edit_hint() -> &'static str {
     "`pdpp declare --from FILE > d.json` writes the declaration for editing"
+}
+
+/// The only place for a table; of several, the only one that has just its columns, or that is called like it.
+fn best<'k>(known: &'k [KnownStream], title: &str) -> Option<&'k KnownStream> {
+    let only = |is_meant: &dyn Fn(&KnownStream) -> bool| {
+        let mut meant = known.iter().filter(|one| is_meant(one));
+        meant.next().filter(|_| meant.next().is_none())
+    };
+    let slug = table::slug(title);
+    only(&|_| true)
+        .or_else(|| only(&|one| one.is_exact))
+        .or_else(|| only(&|one| one.connector.as_str() == slug))
 }
 
 /// Whether the fields of a stream are these columns, and at most the one that a hash of the row fills.
