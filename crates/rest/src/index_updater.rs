@@ -28,7 +28,7 @@ struct Work {
     failure: &'static str,
 }
 
-const WORK: [Work; 3] = [
+const WORK: [Work; 4] = [
     Work {
         thread: "pdpp-index",
         unit: |store| store.tend_index().map(|()| false),
@@ -43,6 +43,11 @@ const WORK: [Work; 3] = [
         thread: "pdpp-node",
         unit: |store| store.tend_node().map(|()| false),
         failure: "other nodes cannot be told that this one lives",
+    },
+    Work {
+        thread: "pdpp-copies",
+        unit: |store| store.share_index().map(|()| false),
+        failure: "no copy of the search index can be kept for new nodes",
     },
 ];
 

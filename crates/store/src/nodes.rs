@@ -50,6 +50,11 @@ pub trait Nodes {
         Ok(())
     }
 
+    /// Keeps a copy of the index for nodes that are new, if that is due. To be called again and again.
+    fn share_index(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Says that this node is about to end.
     fn leave(&self) -> Result<()> {
         Ok(())

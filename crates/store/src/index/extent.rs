@@ -30,7 +30,7 @@ impl RecordIndex {
         if latest != 1 || scope.keys.is_some() || !scope.filters.is_empty() {
             return self.measure(scope, latest);
         }
-        let (version, sources) = (self.newest()?, self.sources());
+        let (version, sources) = (self.head()?.0, self.sources());
         let rules = format!("{:?}", scope.rules);
         let span = (scope.stream.clone(), scope.time.clone(), rules);
         if let Some(known) = self.extents.get(version, &sources, &span) {

@@ -123,11 +123,19 @@ pub(super) fn steady<T>(
     figure: impl Fn(&mut LeftOut) -> Result<Option<T>>,
 ) -> Result<(T, Vec<RecordKey>)> {
     let (mut left_out, mut erased) = (LeftOut::default(), 0);
+    let mut is_first = true;
     while erased < ATTEMPTS {
         let damaged = left_out.rows.len();
-        if let Some(made) = figure(&mut left_out)? {
+        let made = if is_first {
+            figure(&mut left_out)?
+        } else {
+            // What was erased is newer than what the read was told.
+            store.with_head(|| figure(&mut left_out))?
+        };
+        if let Some(made) = made {
             return Ok((made, left_out.keys));
         }
+        is_first = false;
         if left_out.rows.len() == damaged {
             erased += 1;
         }

@@ -14,6 +14,7 @@ pub(crate) mod engine;
 mod extent;
 mod finding;
 mod groups;
+mod head;
 mod indexed_record;
 mod inspect;
 pub(crate) mod layout;
@@ -136,6 +137,11 @@ impl RecordIndex {
         self.index.await_retired()
     }
 
+    /// Puts a copy of the index, brought up to date, into a folder of the same disk. Answers up to which version it is.
+    pub(crate) fn copy_to(&self, folder: &Path) -> Result<(u64, Mark)> {
+        self.with_index(|| self.whole_index(&mut |_| {})?.copy_to(folder))
+    }
+
     /// How many records the index holds.
     pub(crate) fn indexed_records(&self) -> Result<u64> {
         self.with_index(|| Ok(self.current_index()?.view().searcher.num_docs()))
@@ -150,7 +156,7 @@ impl RecordIndex {
         self.truth.sources()
     }
 
-    /// The version of the last acknowledged change.
+    /// The version of the last acknowledged change, as it is now.
     fn newest(&self) -> Result<u64> {
         Ok(self.truth.head()?.0)
     }
@@ -171,7 +177,7 @@ impl RecordIndex {
     ///
     /// Where a background thread works off what takes long, a read does not wait for that.
     pub(crate) fn current_index(&self) -> Result<Arc<OpenIndex>> {
-        let (newest, mark) = self.truth.head()?;
+        let (newest, mark) = self.head()?;
         let open = self.open_index()?;
         if self.is_tended() && open.is_far_behind(newest) {
             return Err(still_building(&open, newest));
@@ -182,7 +188,7 @@ impl RecordIndex {
 
     /// The index, holding everything acknowledged so far, however long that takes.
     pub(crate) fn whole_index(&self, progress: &mut dyn FnMut(u64)) -> Result<Arc<OpenIndex>> {
-        let newest = self.truth.head()?;
+        let newest = self.head()?;
         let open = self.open_index()?;
         self.bring_up_to_date(&open, newest, progress)?;
         Ok(open)

@@ -32,7 +32,7 @@ impl RecordIndex {
     }
 
     fn find_keys(&self, scope: &Scope, sources: &Arc<Sources>) -> Result<Arc<Vec<RecordKey>>> {
-        let version = self.newest()?;
+        let (version, _) = self.head()?;
         let span = format!("{:?} {:?}", scope.stream, scope.rules);
         if let Some(known) = self.passing_keys.get(version, sources, &span) {
             return Ok(known);

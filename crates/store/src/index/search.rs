@@ -111,7 +111,7 @@ impl RecordIndex {
         let sources = self.sources();
         self.fill_columns(&sources, request)?;
         // Read before the view is taken, which may hold more by then, but never less.
-        let version = self.newest()?;
+        let (version, _) = self.head()?;
         let (open, building) = self.searchable_index()?;
         // Also read before: the view may be complete by then, but a stream that is not is never missed.
         let rebuilding = self.rebuilding_streams(&sources)?;
@@ -318,7 +318,7 @@ impl RecordIndex {
                 match open.committed() {
                     0 => Err(error),
                     indexed => {
-                        let written = self.newest()?;
+                        let (written, _) = self.head()?;
                         Ok((open, Some(Building { indexed, written })))
                     }
                 }

@@ -36,7 +36,7 @@ impl RecordIndex {
                 let page = self.page_without_index(entry, scope, request, WALKED)?;
                 return match page {
                     Some(page) => Ok(page),
-                    None => Err(still_building(&*self.open_index()?, self.newest()?)),
+                    None => Err(still_building(&*self.open_index()?, self.head()?.0)),
                 };
             }
             open => open?,

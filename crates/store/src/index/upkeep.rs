@@ -24,8 +24,7 @@ impl RecordIndex {
     /// The engine checks little of what it reads, so damage may show as a panic inside it: nothing of ours is left half
     /// done by that, because reads change nothing.
     pub(crate) fn with_index<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
-        // Sources that another node changed are known from here on.
-        self.truth.head()?;
+        let read = || self.with_head(&read);
         for _ in 1..ATTEMPTS {
             let before = self.index.opened();
             match catch_unwind(AssertUnwindSafe(&read)) {

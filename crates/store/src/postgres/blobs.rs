@@ -1,29 +1,25 @@
-//! Blobs: content-addressed files in a folder that all nodes share, with their bindings in the database.
+//! Blobs: content-addressed bytes that all nodes share, with their bindings in the database.
 //!
-//! A file gets or loses its name only while the blob's row is locked, so nodes cannot cross each other: a binding never stands
+//! Bytes get or lose their name only while the blob's row is locked, so nodes cannot cross each other: a binding never stands
 //! without its bytes. What is not bound any more is first marked, and its bytes go before its row does.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::io::{self, Read};
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
 
 use super::PostgresStore;
+use super::objects::Opened;
 use super::pool::Tx;
-use crate::blobs::{ARRIVING, Blob, Blobs, Received, receive};
+use crate::blobs::{Blob, Blobs, Received};
 use crate::catalog::StreamRef;
-use crate::index::engine::hex;
-use crate::sqlite::blobs::{Verified, entries, name_of, remove};
-use crate::sqlite::directory::{create_private, sync_folder};
+use crate::sqlite::blobs::Verified;
 use crate::{Result, StoreError};
 
 /// How many blobs are removed in one look.
 const AT_ONCE: i64 = 500;
-/// After so long nobody is about to bind bytes that have no row.
-const LEFT_AFTER: Duration = Duration::from_hours(24);
+/// How many blobs without a row are marked in one statement.
+const MARKED_AT_ONCE: usize = 10_000;
 
 impl Blobs for PostgresStore {
     fn put_blob(
@@ -35,7 +31,7 @@ impl Blobs for PostgresStore {
     ) -> Result<Blob> {
         // Refused before anything is received, and checked again when it is bound.
         self.sources.current(&self.pool)?.stream(stream)?;
-        let received = self.store_bytes(bytes)?;
+        let received = self.objects.receive(bytes)?;
         self.pool.transact(|tx| {
             let stream_id = self.lock_stream(tx, stream)?;
             let blob = self.lock_blob(tx, &received, mime_type)?;
@@ -75,44 +71,23 @@ impl Blobs for PostgresStore {
     }
 
     fn open_blob(&self, id: &BlobId) -> Result<Box<dyn Read + Send>> {
-        let (size_bytes, file) = self.open_unchecked(id)?;
-        let path = self.blob_path(id);
-        Ok(Box::new(Verified::new(file, &path, id, size_bytes)))
+        let (size_bytes, bytes) = self.open_unchecked(id)?;
+        let path = self.objects.place(&object_name(id));
+        Ok(Box::new(Verified::new(bytes, &path, id, size_bytes)))
     }
 }
 
+/// Two levels keep each folder small.
+fn object_name(id: &BlobId) -> String {
+    let (folder, name) = id.hex().split_at(2);
+    format!("{folder}/{name}")
+}
+
 impl PostgresStore {
-    /// The folder of this owner's blobs.
-    fn blob_folder(&self) -> PathBuf {
-        self.options.blobs.join(hex(self.store_id))
-    }
-
-    /// Two levels of folders keep each of them small.
-    fn blob_path(&self, id: &BlobId) -> PathBuf {
-        let (folder, name) = id.hex().split_at(2);
-        self.blob_folder().join(folder).join(name)
-    }
-
     /// A blob's size and its bytes as they are, damaged or not.
-    pub(super) fn open_unchecked(&self, id: &BlobId) -> Result<(u64, File)> {
-        let path = self.blob_path(id);
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::UnknownBlob(id.to_string()));
-            }
-            opened => opened.map_err(StoreError::at(&path))?,
-        };
-        let size_bytes = file.metadata().map_err(StoreError::at(&path))?.len();
-        Ok((size_bytes, file))
-    }
-
-    /// Stores bytes that are not bound yet. What is never bound is swept.
-    pub(super) fn store_bytes(&self, bytes: &mut dyn Read) -> Result<Received> {
-        let received = receive(&self.blob_folder(), bytes)?;
-        let file = received.file.as_file();
-        file.sync_all()
-            .map_err(StoreError::at(received.file.path()))?;
-        Ok(received)
+    pub(super) fn open_unchecked(&self, id: &BlobId) -> Result<Opened> {
+        let opened = self.objects.open(&object_name(id))?;
+        opened.ok_or_else(|| StoreError::UnknownBlob(id.to_string()))
     }
 
     /// The id of a stream, which cannot be removed until the transaction ends.
@@ -148,28 +123,19 @@ impl PostgresStore {
         })
     }
 
-    /// Gives received bytes their name, unless a file has it that is whole. Only while the blob's row is locked.
+    /// Gives received bytes their name, unless others have it that are whole. Only while the blob's row is locked.
     pub(super) fn name(&self, received: Received) -> Result<()> {
-        let path = self.blob_path(&received.id);
-        if let Ok(file) = File::open(&path)
-            && file
-                .metadata()
-                .is_ok_and(|found| found.len() == received.size_bytes)
+        let name = object_name(&received.id);
+        if let Some((size_bytes, bytes)) = self.objects.open(&name)?
+            && size_bytes == received.size_bytes
         {
-            let mut bytes = Verified::new(file, &path, &received.id, received.size_bytes);
+            let path = self.objects.place(&name);
+            let mut bytes = Verified::new(bytes, &path, &received.id, size_bytes);
             if io::copy(&mut bytes, &mut io::sink()).is_ok() {
                 return Ok(());
             }
         }
-        let root = self.blob_folder();
-        let folder = path.parent().unwrap_or(&root);
-        create_private(folder)?;
-        received
-            .file
-            .persist(&path)
-            .map_err(|error| StoreError::io(&path, error.error))?;
-        sync_folder(folder)?;
-        sync_folder(&root)
+        self.objects.put(&name, received)
     }
 
     /// Marks blobs that nothing refers to any more, and counts them.
@@ -204,36 +170,22 @@ impl PostgresStore {
     /// Finds what a crash left: bytes without a name go, and those without a row get one that is marked, so that they go under
     /// its lock. Whatever is younger than a day may be about to be bound.
     fn mark_left_files(&self) -> Result<()> {
-        let root = self.blob_folder();
-        for folder in entries(&root)? {
-            let start = name_of(&folder);
-            if start.starts_with(ARRIVING) {
-                if is_left(&folder) {
-                    remove(&folder)?;
-                }
-                continue;
-            }
-            let files = if folder.is_dir() {
-                entries(&folder)?
-            } else {
-                Vec::new()
-            };
-            let ids: Vec<String> = files
-                .iter()
-                .filter(|file| is_left(file))
-                // A file whose name is not ours is left alone.
-                .filter_map(|file| BlobId::from_hex(&format!("{start}{}", name_of(file))).ok())
-                .map(|id| id.to_string())
-                .collect();
-            if !ids.is_empty() {
-                self.pool.transact(|tx| {
-                    tx.execute(
-                        "INSERT INTO blobs (owner_id, id, size_bytes, mime_type, state)
-                         SELECT $1, id, 0, '', 'deleting' FROM unnest($2::text[]) AS id ON CONFLICT DO NOTHING",
-                        &[&self.owner, &ids],
-                    )
-                })?;
-            }
+        self.objects.sweep()?;
+        let listed = self.objects.list("")?.into_iter();
+        // What has no name of a blob is none.
+        let ids: Vec<String> = listed
+            .filter(|listed| listed.is_left)
+            .filter_map(|listed| BlobId::from_hex(&listed.name.replacen('/', "", 1)).ok())
+            .map(|id| id.to_string())
+            .collect();
+        for ids in ids.chunks(MARKED_AT_ONCE) {
+            self.pool.transact(|tx| {
+                tx.execute(
+                    "INSERT INTO blobs (owner_id, id, size_bytes, mime_type, state)
+                     SELECT $1, id, 0, '', 'deleting' FROM unnest($2::text[]) AS id ON CONFLICT DO NOTHING",
+                    &[&self.owner, &ids],
+                )
+            })?;
         }
         Ok(())
     }
@@ -246,18 +198,11 @@ impl PostgresStore {
         if locked.is_empty() {
             return Ok(());
         }
-        remove(&self.blob_path(id))?;
+        self.objects.remove(&object_name(id))?;
         tx.execute(
             "DELETE FROM blobs WHERE owner_id = $1 AND id = $2",
             &[&self.owner, &id.as_str()],
         )
         .map(drop)
     }
-}
-
-/// Whether a file has not been written for long, by the clock of this machine.
-fn is_left(path: &Path) -> bool {
-    let modified = path.metadata().and_then(|found| found.modified());
-    let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-    age.is_some_and(|age| age >= LEFT_AFTER)
 }

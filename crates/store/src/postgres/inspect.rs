@@ -123,11 +123,11 @@ impl PostgresStore {
             let id: BlobId = row.parse(0)?;
             let read = self.open_blob(&id).and_then(|mut bytes| {
                 let copied = io::copy(&mut bytes, &mut io::sink());
-                copied.map_err(|error| StoreError::io(&self.options.blobs, error))
+                copied.map_err(|error| StoreError::io(self.objects.place(""), error))
             });
             if let Err(error) = read {
                 found.push(Damage {
-                    path: self.options.blobs.join(id.as_str()),
+                    path: self.objects.place(id.as_str()),
                     detail: error.to_string(),
                 });
             }

@@ -14,35 +14,45 @@ mod grants;
 mod inspect;
 mod keeping;
 mod nodes;
+mod objects;
 mod pool;
 mod purge;
+mod queue;
 mod records;
 mod registry;
 mod replay;
 mod row;
 mod schema;
 mod sealing;
+mod snapshots;
 mod sort;
 mod sources;
 mod taking_over;
 mod thinning;
+mod together;
 mod truth;
+mod waiting;
 mod walk;
 mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use contract::time::{Clock, Instant};
 
 use self::address::Address;
 use self::nodes::Membership;
+use self::objects::Objects;
 use self::pool::{Pool, Tx};
+use self::queue::Queue;
 use self::sealing::{SealingKeys, sealing_keys};
+use self::snapshots::Copying;
 use self::sources::KnownSources;
 pub use self::taking_over::TakenOver;
 use self::truth::PostgresTruth;
 use crate::index::answering::answers_with_index;
+use crate::index::engine::hex;
 use crate::index::truth::Truth;
 use crate::index::{Folders, RecordIndex};
 use crate::sqlite::directory::{self, DataDirectory};
@@ -87,6 +97,9 @@ pub struct PostgresStore {
     clock: Arc<KeptClock>,
     options: PostgresOptions,
     member: Membership,
+    objects: Objects,
+    copying: Copying,
+    queue: Queue,
     _directory: DataDirectory,
 }
 
@@ -118,6 +131,8 @@ impl PostgresStore {
         let known = (owner, store_id, kept_key.as_deref());
         let sealing_keys = sealing_keys(&pool, known, &options)?;
         let member = Membership::register(&pool, &options, owner, folder)?;
+        let objects = Objects::in_folder(options.blobs.join(hex(store_id)));
+        snapshots::fetch(&pool, owner, &objects, &directory.join(directory::INDEX));
         let sources = Arc::new(KnownSources::of(owner));
         sources.current(&pool)?;
         let file = directory.join(directory::TIME);
@@ -150,6 +165,9 @@ impl PostgresStore {
             clock,
             options,
             member,
+            objects,
+            copying: Copying::default(),
+            queue: Queue::default(),
             _directory: directory,
         })
     }
@@ -157,6 +175,24 @@ impl PostgresStore {
     /// The servers and the database, for people.
     pub fn place(&self) -> &str {
         self.pool.place()
+    }
+
+    /// How often this node has asked the database so far; for measuring.
+    pub fn round_trips(&self) -> u64 {
+        self.pool.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// Asks the database for nothing, which takes as long as anything at least takes; for measuring.
+    pub fn ask_nothing(&self) -> Result<()> {
+        self.pool.read(|tx| tx.query("SELECT 1", &[])).map(drop)
+    }
+
+    /// Bytes of the records of all owners in the database, with their history and all that finds them; for measuring.
+    pub fn bytes_in_database(&self) -> Result<u64> {
+        let sql = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+             WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND (relname ~ '^records_[0-9]+$' OR relname IN ('versions', 'marks'))";
+        let row = self.pool.read(|tx| tx.query_one(sql, &[]))?;
+        Ok(row.get::<i64>(0)?.cast_unsigned())
     }
 
     /// What ties indexes and hashes to this owner's records.

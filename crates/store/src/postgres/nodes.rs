@@ -38,7 +38,13 @@ pub(super) struct Membership {
 struct Heard {
     erasures_begun: i64,
     erased_to: i64,
+    /// A copy of an index may hold something that was erased.
+    is_copied: bool,
 }
+
+/// What [`Heard`] is made of.
+const HEARD: &str = "owners.erasures_begun, node_indexes.erased_to, EXISTS (
+    SELECT 1 FROM snapshots WHERE snapshots.owner_id = owners.id AND snapshots.erased_to < owners.erasures_begun)";
 
 impl Membership {
     pub(super) fn register(
@@ -115,7 +121,7 @@ impl PostgresStore {
                      UPDATE nodes SET seen_at = {NOW}, left_at = NULL WHERE id = $1 AND session = $2 RETURNING id
                  )
                  UPDATE node_indexes SET version = $4 FROM owners, seen
-                 WHERE node = seen.id AND owner_id = $3 AND owners.id = $3 RETURNING owners.erasures_begun, erased_to"
+                 WHERE node = seen.id AND owner_id = $3 AND owners.id = $3 RETURNING {HEARD}"
             );
             let member = &self.member;
             let heard = tx.query_opt(&sql, &[node, &member.session, &self.owner, &version])?;
@@ -126,6 +132,7 @@ impl PostgresStore {
             Ok(Heard {
                 erasures_begun: heard.get(0)?,
                 erased_to: heard.get(1)?,
+                is_copied: heard.get(2)?,
             })
         })
     }
@@ -137,10 +144,10 @@ impl PostgresStore {
             return Err(StoreError::NodeRuns(node.to_owned()));
         }
         self.member.enter(tx, node, self.owner)?;
-        tx.query_one(
-            "SELECT erasures_begun, erased_to FROM owners JOIN node_indexes ON owner_id = id WHERE id = $1 AND node = $2",
-            &[&self.owner, &node],
-        )
+        let sql = format!(
+            "SELECT {HEARD} FROM owners JOIN node_indexes ON owner_id = id WHERE id = $1 AND node = $2"
+        );
+        tx.query_one(&sql, &[&self.owner, &node])
     }
 
     /// Removes what was erased from the disk of this node, and says so.
@@ -150,8 +157,11 @@ impl PostgresStore {
             let sql = "SELECT erasures_begun FROM owners WHERE id = $1";
             tx.query_one(sql, &[&self.owner])?.get(0)
         })?;
-        self.index.expunge()?;
-        self.index.rewrite_vectors()?;
+        self.without_copying(|| {
+            self.index.expunge()?;
+            self.index.rewrite_vectors()
+        })?;
+        self.erase_snapshots(begun)?;
         self.pool.transact(|tx| {
             tx.execute(
                 "UPDATE node_indexes SET erased_to = greatest(erased_to, $3) WHERE node = $1 AND owner_id = $2",
@@ -161,11 +171,12 @@ impl PostgresStore {
         })
     }
 
-    /// An erasure is finished when no registered node holds anything of it.
+    /// An erasure is finished when no registered node and no copy of an index holds anything of it.
     fn count_finished(&self, tx: &Tx<'_>) -> Result<()> {
         tx.execute(
             "UPDATE owners SET erasures_finished = greatest(erasures_finished, (
-                 SELECT least(erasures_begun, min(erased_to)) FROM node_indexes WHERE owner_id = $1
+                 SELECT least(erasures_begun, min(erased_to), (SELECT min(erased_to) FROM snapshots WHERE owner_id = $1))
+                 FROM node_indexes WHERE owner_id = $1
              )) WHERE id = $1",
             &[&self.owner],
         )
@@ -251,8 +262,15 @@ impl Nodes for PostgresStore {
         let heard = self.beat()?;
         if heard.erased_to < heard.erasures_begun {
             self.finish_erasing()?;
+        } else if heard.is_copied {
+            self.erase_snapshots(heard.erasures_begun)?;
+            self.pool.transact(|tx| self.count_finished(tx))?;
         }
         Ok(())
+    }
+
+    fn share_index(&self) -> Result<()> {
+        self.keep_due_snapshot()
     }
 
     fn leave(&self) -> Result<()> {

@@ -1,25 +1,20 @@
 //! Connections to the database, and transactions on them, for callers that wait.
 //!
-//! The driver is asynchronous and has a small runtime of its own here. A caller polls on its own thread and parks; the
-//! runtime only moves bytes and keeps time. So a call works from any thread, also from one of another runtime, and
-//! never waits for a thread of ours to become free.
-//!
 //! A pooler in front of the database may give every transaction another session. So nothing is prepared under a name, and
 //! limits are set within each transaction.
 
 use std::cell::Cell;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread, available_parallelism};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
-use tokio::runtime::Runtime;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use super::address::Address;
 use super::failure;
+use super::waiting::Waiting;
 use crate::{Result, StoreError};
 
 /// How long a caller waits for a free connection.
@@ -94,16 +89,14 @@ impl Row {
 pub(crate) struct Pool {
     connections: deadpool_postgres::Pool,
     place: Arc<str>,
-    /// Taken when the pool is dropped, which may happen where a runtime must not wait for its threads.
-    runtime: Option<Runtime>,
+    /// How often the database was asked and answered.
+    pub(super) round_trips: AtomicU64,
+    pub(super) waiting: Arc<Waiting>,
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
         self.connections.close();
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -114,12 +107,7 @@ impl Pool {
             place: place.to_string(),
             detail,
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("pdpp-postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
+        let waiting = Waiting::start().map_err(|error| unusable(error.to_string()))?;
         let manager = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -135,7 +123,8 @@ impl Pool {
         Ok(Self {
             connections,
             place,
-            runtime: Some(runtime),
+            round_trips: AtomicU64::new(0),
+            waiting: Arc::new(waiting),
         })
     }
 
@@ -181,7 +170,7 @@ impl Pool {
     }
 
     pub(super) fn begin(&self, mode: Option<&str>) -> Result<Tx<'_>> {
-        let client = self.wait(self.connections.get()).map_err(|error| {
+        let client = self.waiting.wait(self.connections.get()).map_err(|error| {
             let unavailable = |detail: &str| StoreError::Unavailable {
                 place: self.place.to_string(),
                 detail: detail.to_owned(),
@@ -206,28 +195,6 @@ impl Pool {
             ))?;
         }
         Ok(tx)
-    }
-
-    /// Runs a future to its end on this thread.
-    fn wait<F: Future>(&self, future: F) -> F::Output {
-        let _context = self.runtime.as_ref().map(Runtime::enter);
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut context = Context::from_waker(&waker);
-        let mut future = pin!(future);
-        loop {
-            match future.as_mut().poll(&mut context) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => thread::park(),
-            }
-        }
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 
@@ -306,9 +273,10 @@ impl Tx<'_> {
         else {
             return Err(lost("the connection was lost"));
         };
+        self.pool.round_trips.fetch_add(1, Ordering::Relaxed);
         let statement = statement(client);
         let limited = async { tokio::time::timeout(STATEMENT + GRACE, statement).await };
-        match self.pool.wait(limited) {
+        match self.pool.waiting.wait(limited) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
                 let is_lost = client.is_closed() || error.as_db_error().is_none();
@@ -356,7 +324,7 @@ impl Drop for Tx<'_> {
         if self.state.get() != State::Idle
             && let Some(client) = self.client.take()
         {
-            let _context = self.pool.runtime.as_ref().map(Runtime::enter);
+            let _context = self.pool.waiting.enter();
             drop(Object::take(client));
         }
     }

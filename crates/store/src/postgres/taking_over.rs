@@ -125,7 +125,7 @@ impl PostgresStore {
                 }
                 Err(error) => return Err(error),
             };
-            match self.store_bytes(&mut bytes) {
+            match self.objects.receive(&mut bytes) {
                 Ok(received) => self.name(received)?,
                 // The bytes are not those that the id names.
                 Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::InvalidData => {

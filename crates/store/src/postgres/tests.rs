@@ -20,11 +20,11 @@ use crate::{Catalog as _, Meaning as _, Records as _, Search as _};
     clippy::disallowed_methods,
     reason = "says where tests run, and nothing of the program"
 )]
-fn url() -> Option<String> {
+pub(super) fn url() -> Option<String> {
     std::env::var("TEST_POSTGRES").ok()
 }
 
-fn options(url: &str) -> PostgresOptions {
+pub(super) fn options(url: &str) -> PostgresOptions {
     static OWNERS: AtomicU32 = AtomicU32::new(0);
     let number = OWNERS.fetch_add(1, Ordering::Relaxed);
     let owner = format!("unit-{}-{number}.example", std::process::id());
@@ -45,7 +45,7 @@ fn options(url: &str) -> PostgresOptions {
 }
 
 /// Two nodes of one owner, each in a folder of its own.
-fn two_nodes(options: &PostgresOptions) -> [PostgresStore; 2] {
+pub(super) fn two_nodes(options: &PostgresOptions) -> [PostgresStore; 2] {
     ["one", "two"].map(|node| {
         let mut options = options.clone();
         options.data_dir = options.data_dir.with_file_name(node);
@@ -258,7 +258,21 @@ fn a_column_that_does_not_hold_what_was_written_is_an_error() {
 
 const NOTES: &str = include_str!("../../tests/conformance/ledger.json");
 
-fn note(id: &str, text: &str) -> Change {
+/// The connection of the notes, which is added.
+pub(super) fn own_notes(store: &PostgresStore) -> ConnectionId {
+    let declaration = Declaration::parse(NOTES).unwrap();
+    store.declare(&declaration).unwrap();
+    let own = ConnectionId::parse("own").unwrap();
+    let new = NewConnection {
+        connector: declaration.connector_key().clone(),
+        name: "Own".to_owned(),
+        id: Some(own.clone()),
+    };
+    store.add_connection(new).unwrap();
+    own
+}
+
+pub(super) fn note(id: &str, text: &str) -> Change {
     Change {
         stream: StreamName::parse("entries").unwrap(),
         key: RecordKey::single(id).unwrap(),
@@ -269,7 +283,7 @@ fn note(id: &str, text: &str) -> Change {
     }
 }
 
-fn found(store: &PostgresStore, word: &str) -> Vec<String> {
+pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
     let stream = StreamRef {
         connection: ConnectionId::parse("own").unwrap(),
         stream: StreamName::parse("entries").unwrap(),
@@ -295,14 +309,7 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     let Some(url) = url() else { return };
     let options = options(&url);
     let [one, two] = two_nodes(&options);
-    one.declare(&Declaration::parse(NOTES).unwrap()).unwrap();
-    let own = ConnectionId::parse("own").unwrap();
-    one.add_connection(NewConnection {
-        connector: Declaration::parse(NOTES).unwrap().connector_key().clone(),
-        name: "Own".to_owned(),
-        id: Some(own.clone()),
-    })
-    .unwrap();
+    let own = own_notes(&one);
     one.write(&own, vec![note("a", "kept word")]).unwrap();
     one.write(&own, vec![note("b", "lost word")]).unwrap();
     for node in [&one, &two] {

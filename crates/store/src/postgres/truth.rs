@@ -12,6 +12,7 @@ use super::pool::{Pool, Row};
 use super::replay::Snapshot;
 use super::row::{STORED, found, sort_of};
 use super::sources::KnownSources;
+use super::together::Together;
 use super::walk::Walk;
 use crate::index::sources::Sources;
 use crate::index::truth::{
@@ -29,6 +30,8 @@ pub(super) struct PostgresTruth {
     pub(super) owner: i64,
     sources: Arc<KnownSources>,
     place: PathBuf,
+    /// The newest version, how often declarations changed, and the mark.
+    heads: Together<(u64, u64, Mark)>,
 }
 
 impl PostgresTruth {
@@ -38,6 +41,7 @@ impl PostgresTruth {
             pool,
             owner,
             sources,
+            heads: Together::default(),
         }
     }
 
@@ -67,6 +71,14 @@ impl PostgresTruth {
         Ok(Some(found.record))
     }
 
+    fn walked<'a>(&self, stream: i64, request: &'a PageRequest) -> Walk<'a> {
+        Walk {
+            owner: self.owner,
+            stream,
+            request,
+        }
+    }
+
     fn count(&self, sql: &str, params: &[&dyn super::pool::Param]) -> Result<u64> {
         let row = self.pool.read(|tx| tx.query_one(sql, params))?;
         Ok(row.get::<i64>(0)?.cast_unsigned())
@@ -89,10 +101,17 @@ impl Truth for PostgresTruth {
     fn head(&self) -> Result<(u64, Mark)> {
         let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
              LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
-        let row = self.pool.read(|tx| tx.query_one(sql, &[&self.owner]))?;
-        self.sources
-            .renew(&self.pool, row.get::<i64>(1)?.cast_unsigned())?;
-        Ok((row.get::<i64>(0)?.cast_unsigned(), row.get(2)?))
+        let (version, catalog, mark) = self.heads.ask(|| {
+            let row = self.pool.read(|tx| tx.query_one(sql, &[&self.owner]))?;
+            let (version, catalog): (i64, i64) = (row.get(0)?, row.get(1)?);
+            Ok((
+                version.cast_unsigned(),
+                catalog.cast_unsigned(),
+                row.get(2)?,
+            ))
+        })?;
+        self.sources.renew(&self.pool, catalog)?;
+        Ok((version, mark))
     }
 
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()> {
@@ -206,10 +225,9 @@ impl Truth for PostgresTruth {
         let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
         let mut is_last = request.limit > 0;
         if is_last {
-            let mut walk = Walk::new(self.owner, stream, request);
             let rows = self
-                .pool
-                .snapshot(|tx| walk.some(tx, request.limit, true))?;
+                .walked(stream, request)
+                .some(&self.pool, request.limit, true)?;
             for row in &rows {
                 if !budget.take(row.get::<&str>(2)?.len()) {
                     is_last = false;
@@ -270,8 +288,9 @@ impl Truth for PostgresTruth {
         let sources = self.sources();
         let mut request = request.clone();
         loop {
-            let mut walk = Walk::new(self.owner, stream, &request);
-            let rows = self.pool.snapshot(|tx| walk.some(tx, CHUNK, true))?;
+            let rows = self
+                .walked(stream, &request)
+                .some(&self.pool, CHUNK, true)?;
             let mut last = None;
             for row in &rows {
                 let Some(found) = found(row, &sources)? else {
@@ -301,8 +320,8 @@ impl Truth for PostgresTruth {
         };
         let mut request = request.clone();
         loop {
-            let mut walk = Walk::new(self.owner, stream, &request);
-            let rows = self.pool.snapshot(|tx| walk.some(tx, CHUNK * 10, false))?;
+            let walk = self.walked(stream, &request);
+            let rows = walk.some(&self.pool, CHUNK * 10, false)?;
             for row in &rows {
                 if !each(row.get::<i64>(0)?.cast_unsigned()) {
                     return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! The order is two index ranges at most: records with a cursor value, then those without, in both directions.
 
-use super::pool::{Param, Row, Tx};
+use super::pool::{Param, Pool, Row, Tx};
 use super::row::STORED;
 use super::sort::sort_bits;
 use crate::Result;
@@ -16,41 +16,40 @@ struct Range {
     key: Option<String>,
 }
 
-pub(super) struct Walk {
-    owner: i64,
-    stream: i64,
-    ranges: std::vec::IntoIter<Range>,
+pub(super) struct Walk<'a> {
+    pub(super) owner: i64,
+    pub(super) stream: i64,
+    pub(super) request: &'a PageRequest,
 }
 
-impl Walk {
-    /// The walk that starts where the request says.
-    pub(super) fn new(owner: i64, stream: i64, request: &PageRequest) -> Self {
-        let ranges = match request.by {
-            OrderBy::Key => vec![by_key(request)],
-            OrderBy::Cursor => by_cursor(request),
-        };
-        Self {
-            owner,
-            stream,
-            ranges: ranges.into_iter(),
-        }
-    }
-
-    /// The next records of the walk, at most so many: full rows as far as a page holds them and one more, or only their
+impl Walk<'_> {
+    /// The first records of the walk, at most so many: full rows as far as a page holds them and one more, or only their
     /// numbers.
-    pub(super) fn some(&mut self, tx: &Tx<'_>, limit: usize, whole: bool) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        while rows.len() < limit {
-            let Some(range) = self.ranges.next() else {
-                break;
-            };
-            let left = i64::try_from(limit - rows.len()).unwrap_or(i64::MAX);
-            rows.extend(self.range(tx, &range, left, whole)?);
+    pub(super) fn some(&self, pool: &Pool, limit: usize, whole: bool) -> Result<Vec<Row>> {
+        let ranges = match self.request.by {
+            OrderBy::Key => vec![by_key(self.request)],
+            OrderBy::Cursor => by_cursor(self.request),
+        };
+        // One statement sees one moment without a transaction, and mostly the first range is enough.
+        if let Some(first) = ranges.first() {
+            let rows = pool.read(|tx| self.range(tx, first, limit, whole))?;
+            if rows.len() >= limit || ranges.len() == 1 {
+                return Ok(rows);
+            }
         }
-        Ok(rows)
+        pool.snapshot(|tx| {
+            let mut rows = Vec::new();
+            for range in &ranges {
+                if rows.len() < limit {
+                    rows.extend(self.range(tx, range, limit - rows.len(), whole)?);
+                }
+            }
+            Ok(rows)
+        })
     }
 
-    fn range(&self, tx: &Tx<'_>, range: &Range, limit: i64, whole: bool) -> Result<Vec<Row>> {
+    fn range(&self, tx: &Tx<'_>, range: &Range, limit: usize, whole: bool) -> Result<Vec<Row>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let Range {
             condition, order, ..
         } = range;

@@ -66,6 +66,8 @@ impl PostgresStore {
         connection: &ConnectionId,
         batch: Vec<Change>,
     ) -> Result<Vec<Applied>> {
+        // Until the own index has it: changes that come out of order would have to be replayed.
+        let _turn = self.queue.turn(self.place())?;
         let (applied, before, written, mark) = self.transact_locked(|tx, owner| {
             let sources = self.sources.at(tx, self.place(), owner.catalog)?;
             let streams = BatchStreams::new(sources, connection)?;

@@ -98,9 +98,9 @@ impl Blobs for EmbeddedStore {
     }
 }
 
-/// Reads a file and checks the hash that names it.
-pub(crate) struct Verified {
-    file: File,
+/// Reads bytes and checks the hash that names them.
+pub(crate) struct Verified<R> {
+    bytes: R,
     path: PathBuf,
     id: BlobId,
     /// The hash of the bytes read so far.
@@ -108,10 +108,10 @@ pub(crate) struct Verified {
     left: u64,
 }
 
-impl Verified {
-    pub(crate) fn new(file: File, path: &Path, id: &BlobId, size_bytes: u64) -> Self {
+impl<R: Read> Verified<R> {
+    pub(crate) fn new(bytes: R, path: &Path, id: &BlobId, size_bytes: u64) -> Self {
         Self {
-            file,
+            bytes,
             path: path.to_owned(),
             id: id.clone(),
             hasher: Sha256::new(),
@@ -120,10 +120,10 @@ impl Verified {
     }
 }
 
-impl Read for Verified {
+impl<R: Read> Read for Verified<R> {
     /// The last bytes are returned only if the whole hash is right.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
+        let read = self.bytes.read(buffer)?;
         self.hasher.update(filled(buffer, read)?);
         self.left = self.left.saturating_sub(read as u64);
         let at_end = self.left == 0 || (read == 0 && !buffer.is_empty());

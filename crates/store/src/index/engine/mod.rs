@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use contract::json::RecordBody;
 
-pub(crate) use open::{OpenIndex, WINDOW, failed, hex};
+pub(crate) use open::{OpenIndex, WINDOW, copy_format, failed, hex};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, item_form,
     slot_name,

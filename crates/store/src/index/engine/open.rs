@@ -1,5 +1,6 @@
 //! An open index: what readers see of it, and how changes get into it.
 
+mod copying;
 mod layouts;
 mod pass;
 
@@ -25,6 +26,7 @@ use crate::index::truth::{Mark, RowRange};
 use crate::sqlite::directory::create_private;
 use crate::{Result, StoreError};
 
+pub(crate) use copying::copy_format;
 use layouts::{KnownLayouts, Layouts};
 pub(crate) use pass::WINDOW;
 

@@ -74,7 +74,7 @@ impl Verifier {
         Ok(())
     }
 
-    fn files(&self, segments: &[SegmentMeta]) -> Vec<PathBuf> {
+    pub(super) fn files(&self, segments: &[SegmentMeta]) -> Vec<PathBuf> {
         let known = self.directory.list_managed_files();
         let mut files: Vec<PathBuf> = known
             .into_iter()
