@@ -60,7 +60,10 @@ pub struct Arguments {
     /// Add the parts of finding one after another, and print what each brings
     #[arg(long, requires = "finding")]
     pub parts: bool,
-    /// How long 64 connections (--http) or 256 (--mcp-http) ask at once; no other row takes longer
+    /// Measure nodes on the PostgreSQL at this address beside the embedded store; scripts/cluster bench starts one
+    #[arg(long, value_name = "URL", group = "surface")]
+    pub nodes: Option<String>,
+    /// How long 64 connections (--http, --nodes) or 256 (--mcp-http) ask at once; no other row takes longer
     #[arg(long, value_name = "N", default_value_t = 60, requires = "surface", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
     /// The pdpp program to measure [default: built by cargo in the same profile]

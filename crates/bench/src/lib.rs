@@ -32,7 +32,9 @@ pub use raw::{
     RawAggregate, RawFilter, RawGroups, RawHit, RawPaths, RawPipeline, RawPosition, RawQuery,
     RawReader, RawRecord, RawSettings,
 };
-pub use surface::{AnswerOptions, Surface, SurfaceOptions, run_answers, run_surface};
+pub use surface::{
+    AnswerOptions, NodesOptions, Surface, SurfaceOptions, run_answers, run_nodes, run_surface,
+};
 
 /// The declaration of the corpus: connector `bench`, stream `messages`.
 pub const DECLARATION: &str = include_str!("declaration.json");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bench::{
-    AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, MailImportOptions, Surface,
-    SurfaceOptions,
+    AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, MailImportOptions,
+    NodesOptions, Surface, SurfaceOptions,
 };
 use clap::Parser as _;
 use contract::time::{Clock, Instant};
@@ -86,6 +86,16 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
             json: options.json,
         };
         return bench::run_finding(&options, &mut out, &mut progress);
+    }
+    if let Some(url) = &options.nodes {
+        let options = NodesOptions {
+            corpus,
+            url: url.clone(),
+            program: program(options.program.clone())?,
+            clock: Arc::new(SystemClock),
+            load: Duration::from_secs(options.seconds),
+        };
+        return bench::run_nodes(&options, &mut out, &mut progress);
     }
     if options.growth {
         return bench::run_growth(&corpus, &mut out, &mut progress);

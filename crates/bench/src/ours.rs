@@ -8,6 +8,7 @@ use std::sync::Arc;
 use contract::declaration::Declaration;
 use contract::id::{FieldName, StreamName};
 use contract::json::RecordBody;
+use contract::key::RecordKey;
 use contract::scalar::Scalar;
 use contract::time::Instant;
 use ingest::{Acceptor, LineForm, StreamChoice};
@@ -18,7 +19,7 @@ use store::search::{
     AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchOrder, SearchRequest,
     Test, Value,
 };
-use store::{Catalog, EmbeddedStore, OpenOptions, Records, Search, StreamRef};
+use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::{ExcerptLimits, Expression};
 
 use crate::contender::{CHANGES, FAR_PAGE, PAGE, TOP};
@@ -28,7 +29,7 @@ use crate::{BenchError, Contender, CorpusRecord, DECLARATION, PageDepth, Probe, 
 const ALL_GROUPS: usize = 60_000;
 
 pub(crate) struct OurSide {
-    store: EmbeddedStore,
+    store: Arc<dyn Store>,
     declaration: Declaration,
     stream: StreamRef,
     /// Searched fields; the body is looked at first for an excerpt, as on the raw side.
@@ -38,7 +39,7 @@ pub(crate) struct OurSide {
 }
 
 /// Time does not pass in a bench.
-const NOW: Instant = Instant(1_767_225_600_000_000);
+pub(crate) const NOW: Instant = Instant(1_767_225_600_000_000);
 
 impl OurSide {
     /// Opens or creates the store and registers the corpus.
@@ -47,7 +48,11 @@ impl OurSide {
             holder: "pdpp bench".to_owned(),
             clock: Arc::new(NOW),
         };
-        let store = EmbeddedStore::open(folder, options)?;
+        Self::over(Arc::new(EmbeddedStore::open(folder, options)?))
+    }
+
+    /// Registers the corpus in a store.
+    pub(crate) fn over(store: Arc<dyn Store>) -> Result<Self, BenchError> {
         let declaration = Declaration::parse(DECLARATION).map_err(setup)?;
         if store.declaration(declaration.connector_key()).is_none() {
             store.declare(&declaration)?;
@@ -103,6 +108,12 @@ impl OurSide {
     /// Makes everything searchable and lets the index come to rest.
     pub(crate) fn settle(&self) -> Result<(), BenchError> {
         Ok(self.store.settle_index()?)
+    }
+
+    /// Reads one record by its key; returns how many there are.
+    pub(crate) fn get(&self, key: &str) -> Result<u64, BenchError> {
+        let key = RecordKey::single(key).map_err(setup)?;
+        Ok(u64::from(self.store.get(&self.stream, &key)?.is_some()))
     }
 
     fn page_after(&self, after: Option<PagePosition>) -> Result<Vec<StoredRecord>, BenchError> {

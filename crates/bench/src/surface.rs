@@ -8,6 +8,7 @@ mod hosted;
 mod http;
 mod load;
 mod mcp;
+mod nodes;
 mod pages;
 mod process;
 mod request;
@@ -26,6 +27,7 @@ use tokio::runtime::Runtime;
 
 pub use self::answers::{AnswerOptions, run_answers};
 use self::directory::GrantedDirectory;
+pub use self::nodes::{NodesOptions, run_nodes};
 use crate::phases::float;
 use crate::{
     BenchError, BenchOptions, Corpus, Figure, Measurement, Repetition, TargetLine, TargetReport,

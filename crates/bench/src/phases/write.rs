@@ -178,11 +178,28 @@ fn write_ours(
     folder: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<WriteFigures, BenchError> {
-    let ours = OurSide::open(folder)?;
+    feed(options, &OurSide::open(folder)?, progress)
+}
+
+fn feed(
+    options: &BenchOptions,
+    ours: &OurSide,
+    progress: &mut dyn FnMut(u64),
+) -> Result<WriteFigures, BenchError> {
     let mut written = WriteFigures::default();
     written.feed(options, progress, &mut |batch| ours.ingest(batch))?;
     written.time(|| ours.settle())?;
     Ok(written)
+}
+
+/// Writes the corpus into a store; returns the records per second until everything was durable and searchable.
+pub(crate) fn ingest_rate(
+    options: &BenchOptions,
+    ours: &OurSide,
+    progress: &mut dyn FnMut(u64),
+) -> Result<f64, BenchError> {
+    let written = feed(options, ours, progress)?;
+    Ok(float(options.records) / written.elapsed.as_secs_f64().max(1e-9))
 }
 
 impl WriteFigures {

@@ -33,7 +33,7 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
         clients,
         questions: questions(setup)?,
     };
-    let result = result.run(setup, &server);
+    let result = result.run(&setup.runtime, setup.options.load, &[&server]);
     report(&result, lines);
     setup.runtime.block_on(server.process.end())
 }

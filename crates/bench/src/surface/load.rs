@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use grants::Secret;
+use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
 use super::client::{Client, Question};
@@ -16,7 +17,7 @@ use super::{Lines, Setup, float};
 use crate::{BenchError, Figure, TargetLine, Unit};
 
 /// Connections that ask at once, each its next question as soon as the last is answered.
-const CONNECTIONS: usize = 64;
+pub(super) const CONNECTIONS: usize = 64;
 /// The memory is looked at so often, or more often in a short run.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 30;
@@ -53,17 +54,17 @@ pub(super) fn measure(
         clients: vec![directory.token.clone(); CONNECTIONS],
         questions: questions.collect(),
     };
-    let result = load.run(setup, server);
+    let result = load.run(&setup.runtime, setup.options.load, &[server]);
     result.report(lines);
     result.report_memory(lines);
     Ok(())
 }
 
 impl Load {
-    /// Asks for as long as the run takes, and records the server's memory meanwhile.
-    pub(super) fn run(self, setup: &Setup<'_>, server: &Server) -> LoadResult {
+    /// Asks so long, each client one of the servers, and records the memory of the first meanwhile.
+    pub(super) fn run(self, runtime: &Runtime, load: Duration, servers: &[&Server]) -> LoadResult {
         let begin = Instant::now();
-        let until = begin + setup.options.load;
+        let until = begin + load;
         let during = format!("{} connections", self.clients.len());
         let result = Rc::new(RefCell::new(LoadResult {
             times: vec![Vec::new(); self.questions.len()],
@@ -72,7 +73,8 @@ impl Load {
         }));
         let questions: Rc<[Question]> = self.questions.into();
         let tasks = LocalSet::new();
-        for (number, token) in self.clients.into_iter().enumerate() {
+        let servers_in_turn = servers.iter().cycle();
+        for ((number, token), server) in self.clients.into_iter().enumerate().zip(servers_in_turn) {
             let (questions, result) = (Rc::clone(&questions), Rc::clone(&result));
             let address = server.address;
             tasks.spawn_local(async move {
@@ -88,17 +90,20 @@ impl Load {
                 }
             });
         }
-        let pause = LOOK.min(setup.options.load / LOOKS);
-        setup.runtime.block_on(tasks.run_until(async {
+        let pause = LOOK.min(load / LOOKS);
+        runtime.block_on(tasks.run_until(async {
             while Instant::now() < until {
-                if let Some(bytes) = server.process.memory("RssAnon:") {
+                let first = servers
+                    .first()
+                    .and_then(|server| server.process.memory("RssAnon:"));
+                if let Some(bytes) = first {
                     result.borrow_mut().memory.push((begin.elapsed(), bytes));
                 }
                 tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
             }
         }));
         // Every connection ends with the answer it waits for.
-        setup.runtime.block_on(tasks);
+        runtime.block_on(tasks);
         let mut result = result.replace(LoadResult::default());
         result.took = begin.elapsed();
         result.during = format!("{} for {:.0} s", result.during, result.took.as_secs_f64());
@@ -143,14 +148,20 @@ impl LoadResult {
         TargetLine::new(&format!("{}: {what}", self.during), unit, figure)
     }
 
+    /// Answers each second.
+    pub(super) fn rate(&self) -> f64 {
+        let answers: usize = self.times.iter().map(Vec::len).sum();
+        float(answers as u64) / self.took.as_secs_f64()
+    }
+
     /// How much was answered, with how many errors, and how fast.
     pub(super) fn report(&self, lines: &mut Lines<'_>) {
         if let Some(error) = &self.first_error {
             (lines.progress)(&format!("the first error: {error}"));
         }
         let all: Vec<Duration> = self.times.iter().flatten().copied().collect();
-        let rate = float(all.len() as u64) / self.took.as_secs_f64();
-        lines.add(self.line("answers", Unit::RequestsPerSecond, Figure::once(rate)));
+        let rate = Figure::once(self.rate());
+        lines.add(self.line("answers", Unit::RequestsPerSecond, rate));
         let errors = Figure::once(float(self.errors));
         let errors = self.line("errors", Unit::Number, errors);
         lines.add(errors.at_most("0", 0.0));

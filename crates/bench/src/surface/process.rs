@@ -90,9 +90,14 @@ impl Server {
         directory: &GrantedDirectory,
     ) -> Result<Self, BenchError> {
         let mut command = command(program, &["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+        command.arg(&directory.folder);
+        Self::from_command(command).await
+    }
+
+    pub(super) async fn from_command(mut command: Command) -> Result<Self, BenchError> {
         // What a server does under load is measured, not how it fends it off.
         command.env("PDPP_CALLS_PER_MINUTE", UNLIMITED);
-        command.arg(&directory.folder).stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = Running::start(command, "pdpp serve")?;
         let stderr = process.child.stderr.take();
