@@ -88,13 +88,7 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         return bench::run_finding(&options, &mut out, &mut progress);
     }
     if let Some(url) = &options.nodes {
-        let options = NodesOptions {
-            corpus,
-            url: url.clone(),
-            program: program(options.program.clone())?,
-            clock: Arc::new(SystemClock),
-            load: Duration::from_secs(options.seconds),
-        };
+        let options = nodes(options, corpus, url)?;
         return bench::run_nodes(&options, &mut out, &mut progress);
     }
     if options.growth {
@@ -115,6 +109,16 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         load: Duration::from_secs(options.seconds),
     };
     bench::run_surface(&options, &mut out, &mut progress)
+}
+
+fn nodes(options: &Arguments, corpus: BenchOptions, url: &str) -> Result<NodesOptions, BenchError> {
+    Ok(NodesOptions {
+        corpus,
+        url: url.to_owned(),
+        program: program(options.program.clone())?,
+        clock: Arc::new(SystemClock),
+        load: Duration::from_secs(options.seconds),
+    })
 }
 
 fn surface(options: &Arguments) -> Option<Surface> {

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 
 use crate::commands::{
     aggregate, backup, blob, collect, completions, connect, connections, declare, delete, doctor,
-    export, fetch, grant, grants, help, import, index, man, mcp, model, moving, nodes,
+    export, fetch, grant, grants, help, import, index, man, mcp, migrate, model, moving, nodes,
     owner_password, owner_token, purge, query, read, restore, schema, search, serve, setup,
     sign_in, verify,
 };
@@ -78,6 +78,7 @@ pub(crate) enum Command {
     Backup(backup::Options),
     Restore(restore::Options),
     Move(moving::Options),
+    Migrate(migrate::Options),
     Index(index::Options),
     Model(model::Options),
     Nodes(nodes::Options),

@@ -19,6 +19,7 @@ pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod migrate;
 pub(crate) mod model;
 pub(crate) mod moving;
 pub(crate) mod nodes;
@@ -64,6 +65,7 @@ pub(crate) fn run(command: Command, context: &Context) -> CommandResult {
         Command::Backup(options) => backup::run(&options, context),
         Command::Restore(options) => restore::run(&options, context),
         Command::Move(options) => moving::run(options, context),
+        Command::Migrate(options) => migrate::run(options, context),
         Command::Index(options) => index::run(&options, context),
         Command::Model(options) => model::run(options, context),
         Command::Nodes(options) => nodes::run(&options, context),

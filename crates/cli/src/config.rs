@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
+use store::BlobPlace;
 use store::keeping::{Keep, KeepRules};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -122,7 +123,7 @@ pub(crate) struct DatabaseSettings {
     /// It may hold a password, so it is never printed.
     pub(crate) url: String,
     pub(crate) ca: Option<PathBuf>,
-    pub(crate) blobs: PathBuf,
+    pub(crate) blobs: BlobPlace,
     pub(crate) node: String,
     /// In the folder of blobs, where none is named.
     pub(crate) secret_file: Option<PathBuf>,
@@ -155,14 +156,14 @@ impl DatabaseSettings {
         let node = text(options.node, "PDPP_NODE")?
             .ok_or_else(|| missing("--node", "name it, and keep the name: --node a"))?;
         database::check_node(&node)?;
-        let blobs = path(options.blobs, "PDPP_BLOBS")?.ok_or_else(|| {
-            let hint = "name a folder that all nodes share, such as --blobs /mnt/pdpp-blobs";
+        let blobs = text(options.blobs, "PDPP_BLOBS")?.ok_or_else(|| {
+            let hint = "name a folder that all nodes share, such as --blobs /mnt/pdpp-blobs, or a bucket: --blobs s3://bucket/pdpp";
             missing("--blobs", hint)
         })?;
         Ok(Some(Self {
             url,
             ca: path(options.database_ca, "PDPP_DATABASE_CA")?,
-            blobs,
+            blobs: BlobPlace::parse(&blobs),
             node,
             secret_file: path(options.secret_file, "PDPP_SECRET_FILE")?,
             owner: text(options.owner, "PDPP_OWNER")?,
@@ -178,6 +179,11 @@ pub(crate) fn named_public_url() -> Result<Option<String>, Failure> {
 /// The database that the environment names.
 pub(crate) fn named_database() -> Result<Option<String>, Failure> {
     environment("PDPP_DATABASE")
+}
+
+/// The authority that signed its certificate, as the environment names it.
+pub(crate) fn named_database_ca() -> Result<Option<PathBuf>, Failure> {
+    environment("PDPP_DATABASE_CA").map(|text| text.map(PathBuf::from))
 }
 
 pub(crate) fn owner_password() -> Result<Option<String>, Failure> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 use clap::Args;
-use store::{EmbeddedStore, Nodes as _, PostgresOptions, PostgresStore, TakenOver};
+use store::{BlobPlace, EmbeddedStore, Nodes as _, PostgresOptions, PostgresStore, TakenOver};
 
 use crate::clock::SystemClock;
 use crate::config::DatabaseSettings;
@@ -36,10 +36,10 @@ pub(crate) struct DatabaseOptions {
     pub(crate) database_ca: Option<PathBuf>,
     #[arg(
         long,
-        value_name = "FOLDER",
-        help = "Where all nodes of the database keep blobs [env: PDPP_BLOBS]"
+        value_name = "PLACE",
+        help = "Where all nodes of the database keep blobs: a folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID and the like in the environment [env: PDPP_BLOBS]"
     )]
-    pub(crate) blobs: Option<PathBuf>,
+    pub(crate) blobs: Option<String>,
     #[arg(
         long,
         value_name = "NAME",
@@ -63,8 +63,9 @@ pub(crate) struct DatabaseOptions {
 impl DatabaseOptions {
     /// Whether anything is said that only a node of a database needs.
     pub(crate) fn names_any(&self) -> bool {
-        let files = [&self.database_ca, &self.blobs, &self.secret_file];
-        files.iter().any(|file| file.is_some()) || self.node.is_some() || self.owner.is_some()
+        let files = [&self.database_ca, &self.secret_file];
+        let names = [&self.blobs, &self.node, &self.owner];
+        files.iter().any(|file| file.is_some()) || names.iter().any(|name| name.is_some())
     }
 }
 
@@ -103,9 +104,13 @@ fn open_in(
     public_url: Option<&str>,
     holder: &str,
 ) -> CommandResult<PostgresStore> {
-    let (secret, other_secret) = match &settings.secret_file {
-        Some(file) => secrets(file)?,
-        None => secrets(&kept_secret(&settings.blobs)?)?,
+    let (secret, other_secret) = match (&settings.secret_file, &settings.blobs) {
+        (Some(file), _) => secrets(file)?,
+        (None, BlobPlace::Folder(folder)) => secrets(&kept_secret(folder)?)?,
+        (None, BlobPlace::Bucket(_)) => {
+            let message = "a node whose blobs are in a bucket needs --secret-file";
+            return Err(Failure::coded(2, message, NEW_SECRET));
+        }
     };
     let options = PostgresOptions {
         url: settings.url,

@@ -2,11 +2,13 @@
 //! where `TEST_POSTGRES` names one.
 
 mod faults;
+mod measuring;
 
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Instant, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::harness::server::{PATIENCE, Server};
 use crate::harness::{Home, MAIL, Ran};
@@ -330,6 +332,38 @@ fn what_was_erased_is_known_to_be_on_the_disk_of_a_node_that_is_away_until_it_is
     let found = nodes.run("b", "search overdraft --json").succeeds();
     assert_eq!(found.json()["data"].as_array().unwrap().len(), 0);
     drop((a, b));
+}
+
+#[test]
+fn calls_at_one_node_are_taken_from_what_is_left_at_another() {
+    let Some(nodes) = Nodes::new() else { return };
+    let [a, b] = ["a", "b"].map(|node| {
+        let mut serving = nodes.serving(node);
+        serving.env("PDPP_CALLS_PER_MINUTE", "60");
+        Server::from_command(serving)
+    });
+    let declaration = nodes.home.file("mail.json", MAIL);
+    nodes.run("a", &format!("declare {declaration}")).succeeds();
+    let add = "connections add mail --name Work";
+    nodes.run("a", add).succeeds();
+    let create = "grant create --client agent --connection mail-work --json";
+    let token = nodes.run("a", create).succeeds().text("access_token");
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let is_taken = |node: &Server| node.ask("POST /mcp", Some(&token), ping).0 != 429;
+    let second = Duration::from_millis(1_100);
+    // Each has told of itself once before it is judged.
+    assert!(is_taken(&a) && is_taken(&b));
+    thread::sleep(second);
+    // They refill one by one, each second.
+    let taken = (0..60).filter(|_| is_taken(&a)).count();
+    assert!(taken >= 50, "{taken}");
+    // A call tells and hears, and those after it are judged by that. Alone the other node would allow 60.
+    let heard = (0..6).any(|_| {
+        is_taken(&a);
+        thread::sleep(second);
+        !(0..5).all(|_| is_taken(&b))
+    });
+    assert!(heard, "the other node never hears");
 }
 
 #[test]

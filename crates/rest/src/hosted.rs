@@ -4,13 +4,14 @@
 //! `/v1` would not answer. Nothing is kept between requests but the rate limit of each grant.
 
 mod batch;
+mod call_limit;
 mod caller;
 mod errors;
 mod in_process;
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
 use axum::Router;
@@ -24,6 +25,7 @@ use contract::error::{ErrorCode, ReadError};
 use mcp::{HttpSettings, Options, Server};
 use tokio::time::timeout;
 
+use self::call_limit::CallLimit;
 use self::caller::McpCaller;
 use self::errors::ReceivedBody;
 use self::in_process::InProcessReader;
@@ -33,7 +35,6 @@ use crate::hosts;
 use crate::metrics::TOOLS;
 use crate::observe;
 use crate::problem::Problem;
-use crate::rate_limit::{KeyedBuckets, Rate};
 use crate::service::Service;
 
 pub(crate) const PATH: &str = "/mcp";
@@ -48,9 +49,7 @@ struct Hosted {
     service: Arc<Service>,
     /// The routes tools read through.
     reads: Router,
-    rate: Rate,
-    /// By package, or grant.
-    calls: Mutex<KeyedBuckets<String>>,
+    calls: Arc<CallLimit>,
     http: HttpSettings,
     presented: Options,
 }
@@ -61,11 +60,7 @@ pub(crate) fn routes(service: Arc<Service>, reads: Router) -> Router {
     let hosted = Arc::new(Hosted {
         // Host, origin and size are checked here, so that no layer below has to.
         http: HttpSettings::checked_before(usize::MAX),
-        rate: Rate::new(
-            service.limits.calls_per_minute.max(1),
-            Duration::from_mins(1),
-        ),
-        calls: Mutex::default(),
+        calls: Arc::new(CallLimit::new(service.limits.calls_per_minute)),
         presented: Options {
             name: "pdpp".to_owned(),
             icon_url: Some(format!("{url}/icon.svg")),
@@ -152,9 +147,13 @@ impl Hosted {
 
     fn count_calls(&self, caller: &McpCaller, calls: usize) -> Result<(), Problem> {
         let now = self.service.now();
-        let mut buckets = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let bucket = buckets.bucket(&caller.id, now);
-        bucket.take(self.rate, calls, now).map_err(too_many)
+        let taken = self.calls.take(&caller.id, calls, now);
+        if self.calls.is_exchange_due() {
+            let (limit, store) = (Arc::clone(&self.calls), Arc::clone(&self.service.store));
+            // Nobody waits for it: until it is done, the limit is that of this node.
+            tokio::task::spawn_blocking(move || limit.exchange(&*store, now));
+        }
+        taken.map_err(too_many)
     }
 
     /// Reads the body, within a size and a time limit. A body that is late is waited for without holding a slot.

@@ -81,6 +81,15 @@ impl Bucket {
         self.full_at = Instant(full_at);
         Ok(())
     }
+
+    /// Takes units that were given elsewhere, whether there are so many or not.
+    pub(crate) fn take_given(&mut self, rate: Rate, units: u64, now: Instant) {
+        let units = i64::try_from(units).unwrap_or(i64::MAX);
+        let cost = rate.unit_micros().saturating_mul(units);
+        let latest = now.0.saturating_add(rate.window_micros());
+        let full_at = self.full_at(rate, now).saturating_add(cost);
+        self.full_at = Instant(full_at.min(latest));
+    }
 }
 
 impl<K> Default for KeyedBuckets<K> {
@@ -123,6 +132,17 @@ mod tests {
         let refilled = buckets.bucket(&"a", later);
         assert_eq!(refilled.take(RATE, 1, later), Ok(()));
         assert_eq!(refilled.take(RATE, 1, later), wait);
+    }
+
+    #[test]
+    fn what_was_given_elsewhere_is_taken_from_what_is_left_and_no_more_than_a_window() {
+        let (mut bucket, now) = (Bucket::default(), Instant(5_000_000));
+        bucket.take_given(RATE, 2, now);
+        assert_eq!(bucket.take(RATE, 1, now), Ok(()));
+        assert_eq!(bucket.take(RATE, 1, now), Err(Duration::from_secs(20)));
+        bucket.take_given(RATE, u64::MAX, now);
+        let later = Instant(now.0 + 60_000_000);
+        assert_eq!(bucket.take(RATE, 3, later), Ok(()));
     }
 
     #[test]

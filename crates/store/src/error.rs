@@ -63,6 +63,10 @@ pub enum StoreError {
         "what was deleted last is not erased yet: {0} has not seen all of it. Start that node, or count on it no longer with `pdpp nodes forget`; then run `pdpp purge` again."
     )]
     NodesBehind(String),
+    #[error(
+        "an earlier release is registered: {0}. Upgrade these nodes, or count on them no longer with `pdpp nodes forget`; nothing was changed."
+    )]
+    OlderNodes(String),
     /// The data was written by a later release.
     #[error("{} was written by a newer pdpp (format {found}; this one reads up to {supported}). Upgrade pdpp and try again; nothing was changed.", path.display())]
     Newer {
@@ -141,6 +145,16 @@ pub enum StoreError {
     /// The server, or its address, cannot be used as it was given.
     #[error("{place} cannot be used: {detail}.")]
     DatabaseRefused { place: String, detail: String },
+    /// The object storage does not answer. What was acknowledged is there.
+    #[error(
+        "the object storage {place} does not answer: {detail}. Try again in a moment; everything acknowledged so far is kept."
+    )]
+    BlobsUnavailable { place: String, detail: String },
+    /// The object storage cannot be used as it was named.
+    #[error(
+        "the object storage {place} cannot be used: {detail}. See that --blobs names the bucket, and that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL are those it was given."
+    )]
+    BlobsRefused { place: String, detail: String },
     #[error(
         "the database {place} is not one of pdpp: {reason}. Name an empty database with --database; nothing was changed."
     )]
@@ -272,7 +286,10 @@ impl StoreError {
 
     /// Whether the same request may succeed in a moment.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Contended { .. })
+        matches!(
+            self,
+            Self::Unavailable { .. } | Self::Contended { .. } | Self::BlobsUnavailable { .. }
+        )
     }
 
     /// What clients may be told of an error of writing: the cause and the figure, without names of files.
@@ -287,6 +304,7 @@ impl StoreError {
             Self::DiskFailed { .. } => "the server's disk failed".to_owned(),
             Self::Unavailable { .. } => "the server's database does not answer".to_owned(),
             Self::Contended { .. } => "the server's database is busy".to_owned(),
+            Self::BlobsUnavailable { .. } => "the server's storage does not answer".to_owned(),
             _ => "the server's data cannot be written".to_owned(),
         }
     }

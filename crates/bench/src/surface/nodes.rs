@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use contract::time::Clock;
-use store::{PostgresOptions, PostgresStore, Search as _, Store};
+use store::{BlobPlace, PostgresOptions, PostgresStore, Search as _, Store};
 
 use super::{Lines, figures};
 use crate::measure::compare;
@@ -107,7 +107,7 @@ impl Bench<'_> {
             owner: self.owner.clone(),
             add_owner: true,
             data_dir: self.folder.join(name),
-            blobs: self.folder.join("blobs"),
+            blobs: BlobPlace::Folder(self.folder.join("blobs")),
             node: format!("{name}-{}", self.owner),
             holder: "pdpp bench".to_owned(),
             clock: Arc::new(NOW),

@@ -51,10 +51,10 @@ pub(crate) struct Options {
     database_ca: Option<PathBuf>,
     #[arg(
         long,
-        value_name = "FOLDER",
-        help = "Where all nodes of the database keep blobs [env: PDPP_BLOBS]"
+        value_name = "PLACE",
+        help = "Where all nodes of the database keep blobs: a folder, or s3://BUCKET/PREFIX [env: PDPP_BLOBS]"
     )]
-    blobs: Option<PathBuf>,
+    blobs: Option<String>,
     #[arg(
         long,
         value_name = "FILE",

@@ -77,7 +77,7 @@ fn every_transcript_is_played() {
 }
 
 /// Commands that are seen to do something elsewhere, where there is somebody to approve, something to take or a database.
-const DONE_ELSEWHERE: &[&str] = &["connect", "blob", "move", "nodes"];
+const DONE_ELSEWHERE: &[&str] = &["connect", "blob", "migrate", "move", "nodes"];
 
 /// The commands of a help text: the lines of its groups.
 fn commands() -> Vec<String> {

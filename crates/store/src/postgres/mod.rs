@@ -6,6 +6,7 @@
 mod address;
 mod backup;
 mod blobs;
+mod calls;
 mod catalog;
 mod declared_records;
 mod erase;
@@ -42,10 +43,13 @@ use std::sync::atomic::Ordering;
 use contract::time::{Clock, Instant};
 
 use self::address::Address;
+use self::calls::Told;
 use self::nodes::Membership;
+pub use self::objects::BlobPlace;
 use self::objects::Objects;
 use self::pool::{Pool, Tx};
 use self::queue::Queue;
+pub use self::schema::{Migrated, migrate_at};
 use self::sealing::{SealingKeys, sealing_keys};
 use self::snapshots::Copying;
 use self::sources::KnownSources;
@@ -72,8 +76,8 @@ pub struct PostgresOptions {
     pub add_owner: bool,
     /// Where this node keeps its index.
     pub data_dir: PathBuf,
-    /// The folder of blobs, shared by all nodes.
-    pub blobs: PathBuf,
+    /// Where all nodes keep blobs.
+    pub blobs: BlobPlace,
     /// The name of this node among all.
     pub node: String,
     /// Who opens it, for the message to the next one who tries (`pdpp serve`).
@@ -97,9 +101,10 @@ pub struct PostgresStore {
     clock: Arc<KeptClock>,
     options: PostgresOptions,
     member: Membership,
-    objects: Objects,
+    objects: Box<dyn Objects>,
     copying: Copying,
     queue: Queue,
+    told: Told,
     _directory: DataDirectory,
 }
 
@@ -131,8 +136,9 @@ impl PostgresStore {
         let known = (owner, store_id, kept_key.as_deref());
         let sealing_keys = sealing_keys(&pool, known, &options)?;
         let member = Membership::register(&pool, &options, owner, folder)?;
-        let objects = Objects::in_folder(options.blobs.join(hex(store_id)));
-        snapshots::fetch(&pool, owner, &objects, &directory.join(directory::INDEX));
+        let (kept, own) = (hex(store_id), directory.path());
+        let objects = objects::open(&options.blobs, &kept, own, &pool.waiting)?;
+        snapshots::fetch(&pool, owner, &*objects, &directory.join(directory::INDEX));
         let sources = Arc::new(KnownSources::of(owner));
         sources.current(&pool)?;
         let file = directory.join(directory::TIME);
@@ -168,6 +174,7 @@ impl PostgresStore {
             objects,
             copying: Copying::default(),
             queue: Queue::default(),
+            told: Told::default(),
             _directory: directory,
         })
     }

@@ -269,6 +269,10 @@ impl Nodes for PostgresStore {
         Ok(())
     }
 
+    fn exchange_calls(&self, made: &[(String, u64)]) -> Result<Vec<(String, u64)>> {
+        self.tell_calls(made)
+    }
+
     fn share_index(&self) -> Result<()> {
         self.keep_due_snapshot()
     }

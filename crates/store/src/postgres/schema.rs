@@ -3,6 +3,9 @@
 //! Nodes that start together take turns by an advisory lock. The database also keeps the oldest format that a node must know
 //! to use it, so that an older node refuses rather than misreads.
 
+use std::path::Path;
+
+use super::address::Address;
 use super::pool::{Pool, Tx};
 use crate::{Result, StoreError};
 
@@ -12,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0002.sql"),
     include_str!("schema/0003.sql"),
     include_str!("schema/0004.sql"),
+    include_str!("schema/0005.sql"),
 ];
 
 /// The oldest format that nodes must know to use the newest. It rises with a change that removes something.
@@ -62,6 +66,42 @@ pub(super) fn migrate(pool: &Pool) -> Result<()> {
             &[&newest(), &MIN_READER],
         )?;
         Ok(())
+    })
+}
+
+/// The format of a database, and the oldest one that a node must know to use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migrated {
+    pub format: i64,
+    pub oldest: i64,
+}
+
+/// Brings a database to the newest format. Where that is to be finished, no earlier release uses it from then on, which is
+/// refused while a node of one is registered.
+pub fn migrate_at(url: &str, ca: Option<&Path>, finish: bool) -> Result<Migrated> {
+    let pool = Pool::open(Address::parse(url, ca)?)?;
+    migrate(&pool)?;
+    pool.transact(|tx| {
+        tx.query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+        if finish {
+            let older = tx.query(
+                "SELECT id FROM nodes WHERE format < $1 ORDER BY id",
+                &[&newest()],
+            )?;
+            let older: Vec<String> = older.iter().map(|row| row.get(0)).collect::<Result<_>>()?;
+            if !older.is_empty() {
+                return Err(StoreError::OlderNodes(older.join(", ")));
+            }
+            let sql = "UPDATE schema_version SET min_reader = greatest(min_reader, $1)";
+            tx.execute(sql, &[&newest()])?;
+        }
+        let found = format(tx, pool.place())?;
+        found
+            .map(|found| Migrated {
+                format: found.version,
+                oldest: found.min_reader,
+            })
+            .ok_or(StoreError::Stopped)
     })
 }
 

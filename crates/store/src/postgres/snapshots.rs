@@ -254,7 +254,7 @@ impl PostgresStore {
 
 /// Fetches a copy into the folder of a node's index, if there is none yet. What goes wrong is no harm: the node then derives its
 /// index from the records.
-pub(super) fn fetch(pool: &Pool, owner: i64, objects: &Objects, root: &Path) {
+pub(super) fn fetch(pool: &Pool, owner: i64, objects: &dyn Objects, root: &Path) {
     let fetched = root.join(FETCHED);
     let _ = fs::remove_dir_all(&fetched);
     let has_index = fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some());
@@ -287,7 +287,7 @@ fn newest(pool: &Pool, owner: i64) -> Result<Option<Row>> {
     pool.read(|tx| tx.query_opt(sql, &[&owner, &copy_format()]))
 }
 
-fn fetch_one(row: &Row, objects: &Objects, folder: &Path) -> Result<()> {
+fn fetch_one(row: &Row, objects: &dyn Objects, folder: &Path) -> Result<()> {
     let (id, manifest): (&str, &str) = (row.get(0)?, row.get(1)?);
     let broken = |what: String| StoreError::Corrupt {
         path: objects.place(&prefix(id)),

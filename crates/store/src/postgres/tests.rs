@@ -11,9 +11,10 @@ use contract::time::Instant;
 
 use super::*;
 use crate::catalog::{NewConnection, StreamRef};
+use crate::disk_space::pretended;
 use crate::records::{Change, ChangeOp};
 use crate::search::{Scope, SearchOrder, SearchRequest};
-use crate::{Catalog as _, Meaning as _, Records as _, Search as _};
+use crate::{Catalog as _, Meaning as _, Nodes as _, Records as _, Search as _};
 
 /// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
 #[expect(
@@ -35,7 +36,7 @@ pub(super) fn options(url: &str) -> PostgresOptions {
         owner: owner.clone(),
         add_owner: true,
         data_dir: folder.join("node"),
-        blobs: folder.join("blobs"),
+        blobs: BlobPlace::Folder(folder.join("blobs")),
         node: owner,
         holder: "a test".to_owned(),
         clock: Arc::new(Instant(0)),
@@ -192,8 +193,14 @@ fn tables_of_another_program_or_of_a_later_release_are_refused_and_left_as_they_
         assert!(refused.to_string().contains("\"accounts\""), "{refused}");
         pool.read(|tx| tx.batch("DROP TABLE accounts")).unwrap();
         drop(PostgresStore::open(other.clone()).unwrap());
+        finish_migrating(&pool, &other);
+        let running = PostgresStore::open(other.clone()).unwrap();
+        running.check_ready().unwrap();
         let newer = "UPDATE schema_version SET version = 99, min_reader = 99";
         pool.read(|tx| tx.batch(newer)).unwrap();
+        let unready = running.check_ready().unwrap_err().to_string();
+        assert!(unready.contains("Upgrade pdpp"), "{unready}");
+        drop(running);
         let refused = PostgresStore::open(other).err().unwrap().to_string();
         assert!(
             refused.contains("format 99") && refused.contains("Upgrade pdpp"),
@@ -203,6 +210,29 @@ fn tables_of_another_program_or_of_a_later_release_are_refused_and_left_as_they_
     drop(pool);
     let dropped = format!("DROP DATABASE {name} WITH (FORCE)");
     store.pool.read(|tx| tx.batch(&dropped)).unwrap();
+}
+
+/// A node of an earlier release goes on beside later ones, until that is finished.
+fn finish_migrating(pool: &Pool, options: &PostgresOptions) {
+    let format = |finish| super::migrate_at(&options.url, None, finish);
+    let oldest = format(false).unwrap().oldest;
+    let newest = super::schema::newest();
+    assert!(oldest < newest);
+    let older = |format: i64| {
+        let sql = "UPDATE nodes SET format = $1 WHERE id = $2";
+        let aged = pool.transact(|tx| tx.execute(sql, &[&format, &options.node]));
+        assert_eq!(aged.unwrap(), 1);
+    };
+    older(oldest);
+    let refused = format(true).unwrap_err().to_string();
+    assert!(
+        refused.contains(&options.node) && refused.contains("nodes forget"),
+        "{refused}"
+    );
+    assert_eq!(format(false).unwrap().oldest, oldest);
+    older(newest);
+    assert_eq!(format(true).unwrap().oldest, newest);
+    drop(PostgresStore::open(options.clone()).unwrap());
 }
 
 #[test]
@@ -345,6 +375,22 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
         all.sort();
         assert_eq!(all, ["a", "c"]);
     }
+}
+
+#[test]
+fn a_node_without_room_is_not_ready_and_loses_nothing() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let own = own_notes(&store);
+    store.write(&own, vec![note("a", "kept word")]).unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
+    store.check_ready().unwrap();
+    pretended::FREE.set(Some(0));
+    let full = store.check_ready().unwrap_err();
+    pretended::FREE.set(None);
+    assert!(matches!(full, StoreError::NoRoom { .. }), "{full:?}");
+    store.check_ready().unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
 }
 
 fn authority() -> Option<PathBuf> {

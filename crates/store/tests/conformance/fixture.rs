@@ -21,7 +21,8 @@ use store::search::{
     SearchOrder, SearchRequest, Test,
 };
 use store::{
-    Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store, StreamRef,
+    BlobPlace, Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store,
+    StreamRef,
 };
 use tempfile::TempDir;
 use text::Expression;
@@ -80,7 +81,7 @@ pub(crate) fn fresh_owner(folder: &Path) -> Option<PostgresOptions> {
         owner: name.clone(),
         add_owner: true,
         data_dir: folder.join("node"),
-        blobs: folder.join("blobs"),
+        blobs: BlobPlace::Folder(folder.join("blobs")),
         node: format!("a-{name}"),
         holder: "a conformance test".to_owned(),
         clock: Arc::new(noon()),

@@ -57,7 +57,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Take data out",
-        &["export", "blob", "backup", "restore", "move"],
+        &["export", "blob", "backup", "restore", "move", "migrate"],
     ),
     (
         "Look after it",
