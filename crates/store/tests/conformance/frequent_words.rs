@@ -20,10 +20,12 @@ const BATCHES: usize = 3;
 /// strong in both fields, in the subject, in the body, in neither, hardly ever in the subject, and in one segment.
 const WORDS: [&str; 6] = ["both", "subject", "body", "plain", "seldom", "early"];
 
-/// Words with other forms, in some of the records. Few hold both, and where none does, forms are what is left.
-const FORMS: [[&str; 3]; 2] = [
-    ["harbour", "harbours", "harboured"],
-    ["lantern", "lanterns", "lanternlight"],
+/// Words with other forms, and in one of how many records each stands. Few hold the first two, and where none does, forms are what is
+/// left; of the third, forms are common too.
+const FORMS: [([&str; 3], [usize; 3]); 3] = [
+    (["harbour", "harbours", "harboured"], [50, 25, 12]),
+    (["lantern", "lanterns", "lanternlight"], [50, 25, 12]),
+    (["copper", "coppers", "coppery"], [3, 1, 1]),
 ];
 
 struct Texts {
@@ -47,8 +49,8 @@ fn texts(at: usize) -> Texts {
     put("seldom", usize::from(at.is_multiple_of(40)), dice.skewed(3));
     let early = at < BATCH || at.is_multiple_of(50);
     put("early", usize::from(early), usize::from(early));
-    for forms in FORMS {
-        for (word, part) in forms.into_iter().zip([50, 25, 12]) {
+    for (forms, parts) in FORMS {
+        for (word, part) in forms.into_iter().zip(parts) {
             let times = usize::from(dice.roll(part) == 0) * (1 + dice.roll(3));
             put(word, times / 3, times);
         }
@@ -255,7 +257,10 @@ fn a_question_of_common_words_ranks_the_same_however_much_is_read() {
         let mut words: Vec<&str> = (0..2 + dice.roll(4)).map(|_| WORDS[dice.roll(6)]).collect();
         if round % 2 == 0 {
             words.truncate(dice.roll(3));
-            words.extend(FORMS.map(|forms| forms[dice.roll(3)]));
+            words.extend(FORMS.map(|(forms, _)| forms[dice.roll(3)]));
+            let kept = words.len() - dice.roll(3);
+            words.rotate_left(dice.roll(3));
+            words.truncate(kept);
         }
         let excluded = if dice.roll(4) == 0 { " -seldom" } else { "" };
         let required = if dice.roll(4) == 0 { "+" } else { "" };

@@ -7,7 +7,8 @@ use tantivy::DocId;
 use super::levels::{
     BANDS, LEVELS, Levels, MARGIN, RANGE, RANGES, WordLevels, window_of, windows, word_levels,
 };
-use super::lists::{ClauseLookup, SegmentLookups};
+use super::lists::Ways;
+use super::lookups::{ClauseLookup, SegmentLookups};
 use super::ranges::Scale;
 use super::short::ShortLists;
 
@@ -91,6 +92,8 @@ struct WayBounds {
 /// What a clause can score in the ranges of a segment.
 pub(super) struct ClauseBounds<'q> {
     ways: Vec<WayBounds>,
+    /// How many of these, 1 or 0, are the word itself. It may also stand in short lists.
+    own: usize,
     short: &'q ShortLists,
     /// By window, the ranges with a document of few in short lists, one bit each.
     few: Vec<u64>,
@@ -114,11 +117,15 @@ impl<'q> ClauseBounds<'q> {
     ) -> tantivy::Result<Self> {
         let (word, forms) = clause.long.split_at(clause.long.len().min(1));
         let mut ways = Vec::with_capacity(WAYS);
-        for same in [word, forms] {
+        for (same, of_forms) in [(word, false), (forms, true)] {
             let Some(first) = same.first() else {
                 continue;
             };
-            let (word, ratio) = word_levels(lookups.gate, same)?;
+            let find = || word_levels(lookups.gate, same);
+            let (word, ratio) = match clause.prepared {
+                Some(prepared) => prepared.levels(of_forms, find)?,
+                None => find()?,
+            };
             // Only what is computed in the same way as a score is exact.
             let is_exact = same.len() == 1 && ratio <= 1.0;
             let most = if is_exact {
@@ -134,6 +141,7 @@ impl<'q> ClauseBounds<'q> {
         }
         Ok(Self {
             ways,
+            own: usize::from(word.first().is_some_and(Ways::is_first)),
             few: ranges_of(&clause.short, lookups.gate.segment.reader.max_doc()),
             short: &clause.short,
             short_steps: scale.up(clause.short.most * A_LEVEL),
@@ -142,15 +150,35 @@ impl<'q> ClauseBounds<'q> {
         })
     }
 
-    /// The ranges of a window that are in some bands, one bit each.
-    pub(super) fn ranges(&self, window: usize, bands: &InBands) -> u64 {
+    /// Adds the ranges that are in some bands to those of all windows, one bit each.
+    pub(super) fn add_ranges(&self, bands: &InBands, ranges: &mut [u64]) {
         let ways = self.ways.iter().zip(bands.ways);
-        let ways = ways.filter_map(|(way, band)| Some(way.word.levels.in_band(window, band?)));
+        let ways = ways.filter_map(|(way, band)| Some(way.word.levels.band(band?)));
         let short = bands.short.map(|band| match &self.short.levels {
-            Some(levels) => levels.in_band(window, band),
-            None => self.few.get(window).copied().unwrap_or(0),
+            Some(levels) => levels.band(band),
+            None => &self.few,
         });
-        ways.chain(short).fold(0, |all, one| all | one)
+        for part in ways.chain(short) {
+            for (all, one) in ranges.iter_mut().zip(part) {
+                *all |= one;
+            }
+        }
+    }
+
+    /// Adds the ranges of all windows with anything but the word itself, one bit each.
+    pub(super) fn add_forms(&self, ranges: &mut [u64]) {
+        let mut bands = InBands::of_all(0);
+        for band in bands.ways.iter_mut().take(self.own) {
+            *band = None;
+        }
+        self.add_ranges(&bands, ranges);
+    }
+
+    /// What anything but the word itself scores in a range.
+    pub(super) fn forms_in_range(&self, range: usize) -> f32 {
+        let ways = self.ways.iter().skip(self.own);
+        let ways = ways.map(|way| way.word.levels.in_range(range) * way.most);
+        ways.fold(self.short.in_range(range), f32::max)
     }
 
     /// The bands with all ranges in which it scores so much.

@@ -8,6 +8,7 @@ use tantivy_fst::Automaton;
 use text::FormKind;
 
 use super::dictionary::{Known, Pattern};
+use super::prepared::Prepared;
 use super::statistics::Statistics;
 use crate::stop;
 
@@ -34,6 +35,8 @@ pub(super) struct Family {
     /// The word itself, if it occurs.
     pub(super) exact: Option<Known>,
     pub(super) others: Vec<(FormKind, Known)>,
+    /// What is known of the family in each segment.
+    pub(super) prepared: Prepared,
 }
 
 /// What is known of words and questions that were asked for, by the key of what is searched, for as long as the index stays as it is.
@@ -72,7 +75,8 @@ impl Families {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = family.others.iter().map(|(_, one)| one);
         let words = family.exact.iter().chain(others);
-        let size: usize = words.map(|one| one.entries.len()).sum::<usize>() + 1;
+        let size: usize = words.map(|one| one.entries.len()).sum();
+        let size = size + family.prepared.segments() + 1;
         if kept.size + size > KEPT {
             kept.by_word.clear();
             kept.size = 0;
@@ -84,12 +88,20 @@ impl Families {
 
 /// A word, its forms, and, where it does not occur, its near spellings.
 pub(super) fn family(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Arc<Family>> {
+    kept(word.to_owned(), statistics, || look_up(word, statistics))
+}
+
+fn kept(
+    name: String,
+    statistics: &Statistics<'_>,
+    look_up: impl FnOnce() -> tantivy::Result<Family>,
+) -> tantivy::Result<Arc<Family>> {
     let searched = statistics.searched;
-    let name = (searched.key, word.to_owned());
+    let name = (searched.key, name);
     if let Some(known) = searched.view.families.get(&name) {
         return Ok(known);
     }
-    let family = Arc::new(look_up(word, statistics)?);
+    let family = Arc::new(look_up()?);
     // A search that is stopped has not seen all of them.
     if !stop::asked() {
         searched.view.families.keep(name, &family);
@@ -97,12 +109,26 @@ pub(super) fn family(word: &str, statistics: &Statistics<'_>) -> tantivy::Result
     Ok(family)
 }
 
+/// A word alone, as it is written.
+pub(super) fn alone(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Arc<Family>> {
+    // No word begins so.
+    kept(format!("={word}"), statistics, || {
+        Ok(Family {
+            exact: exact(word, statistics)?,
+            others: Vec::new(),
+            prepared: Prepared::new(statistics.searched.gates.len()),
+        })
+    })
+}
+
 fn look_up(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Family> {
+    let segments = statistics.searched.gates.len();
     let letters = word.chars().count();
     if letters < LEAST_WORD || !word.chars().all(char::is_alphabetic) {
         return Ok(Family {
             exact: exact(word, statistics)?,
             others: Vec::new(),
+            prepared: Prepared::new(segments),
         });
     }
     // Of shorter words one letter makes any other word.
@@ -131,11 +157,15 @@ fn look_up(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Family> {
         let spelled = most_frequent(spelled, |other| near.eval(other).to_u8());
         others.extend(spelled.into_iter().map(|one| (FormKind::Spelling, one)));
     }
-    Ok(Family { exact, others })
+    Ok(Family {
+        exact,
+        others,
+        prepared: Prepared::new(segments),
+    })
 }
 
 /// A word as it is written.
-pub(super) fn exact(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Option<Known>> {
+fn exact(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Option<Known>> {
     Ok(statistics.words(&Pattern::Word(word.to_owned()))?.pop())
 }
 

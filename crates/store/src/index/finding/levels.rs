@@ -71,18 +71,18 @@ pub(super) const BANDS: usize = 4;
 /// Each set has at most this part of the ranges of the one before; the first has all that hold anything.
 const BAND_PART: usize = 4;
 
-/// The best of each range and of each window, in steps of a byte.
+/// The best of each range, in steps of a byte, and of each window.
 pub(super) struct Levels {
     by_range: Box<[u8]>,
-    by_window: Box<[u8]>,
+    by_window: Box<[f32]>,
     /// The largest value up to each level: the bound is exact where most documents are, and equal scores are known as such.
     exact: Box<[f32; 256]>,
     /// No value is larger.
     most: f32,
     /// From which level on a range is in each band.
     band_from: [u8; BANDS],
-    /// By window, the ranges of each band, one bit each.
-    bands: Box<[[u64; BANDS]]>,
+    /// By band and window, the ranges of the band, one bit each.
+    bands: [Box<[u64]>; BANDS],
 }
 
 /// Levels while documents are still added.
@@ -124,11 +124,14 @@ impl LevelsBuilder {
             *exact = most;
         }
         let windows = self.by_range.chunks(RANGES);
-        let by_window = windows.map(|ranges| ranges.iter().copied().max().unwrap_or(0));
+        let by_window = windows.map(|ranges| {
+            let level = ranges.iter().copied().max().unwrap_or(0);
+            self.exact.get(usize::from(level)).copied().unwrap_or(most)
+        });
         let band_levels = band_levels(&self.by_range);
         Levels {
             by_window: by_window.collect(),
-            bands: bands(&self.by_range, band_levels),
+            bands: band_levels.map(|from| band(&self.by_range, from)),
             band_from: band_levels,
             by_range: self.by_range,
             exact: self.exact,
@@ -155,17 +158,13 @@ impl Levels {
     }
 
     /// The best value of each window.
-    pub(super) fn in_windows(&self) -> impl Iterator<Item = f32> {
-        self.by_window.iter().map(|level| self.value(*level))
+    pub(super) fn in_windows(&self) -> &[f32] {
+        &self.by_window
     }
 
-    /// The ranges of a window that are in a band, one bit each.
-    pub(super) fn in_band(&self, window: usize, band: usize) -> u64 {
-        let bands = self.bands.get(window);
-        bands
-            .and_then(|bands| bands.get(band))
-            .copied()
-            .unwrap_or(0)
+    /// By window, the ranges that are in a band, one bit each.
+    pub(super) fn band(&self, band: usize) -> &[u64] {
+        self.bands.get(band).map_or(&[], |ranges| ranges)
     }
 
     /// The smallest band with all ranges that have so large a value; `None` where none has.
@@ -190,10 +189,7 @@ impl Levels {
 
     /// How many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.by_range.len()
-            + self.by_window.len()
-            + self.bands.len() * size_of::<[u64; BANDS]>()
-            + 1024
+        self.by_range.len() + self.by_window.len() * size_of::<(f32, [u64; BANDS])>() + 1024
     }
 
     fn value(&self, level: u8) -> f32 {
@@ -227,13 +223,12 @@ fn band_levels(by_range: &[u8]) -> [u8; BANDS] {
     levels
 }
 
-fn bands(by_range: &[u8], from: [u8; BANDS]) -> Box<[[u64; BANDS]]> {
+/// By window, the ranges from a level on, one bit each.
+fn band(by_range: &[u8], from: u8) -> Box<[u64]> {
     let windows = by_range.chunks(RANGES).map(|ranges| {
-        from.map(|from| {
-            let bits = ranges.iter().enumerate();
-            bits.fold(0, |bits, (at, level)| {
-                bits | u64::from(*level >= from) << at
-            })
+        let bits = ranges.iter().enumerate();
+        bits.fold(0, |bits, (at, level)| {
+            bits | u64::from(*level >= from) << at
         })
     });
     windows.collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use siphasher::sip::SipHasher13;
 use tantivy::schema::Field;
@@ -10,10 +10,11 @@ use tantivy::{DocId, Term};
 use text::{Clause, Expression, Form, FormKind};
 
 use super::dictionary::{Entry, Frequencies, Known, by_stream};
-use super::forms::{exact, family};
+use super::forms::{Family, alone, family};
 use super::levels::MARGIN;
-use super::lists::beginning;
+use super::lookups::beginning;
 use super::prefix::Expansions;
+use super::prepared::SegmentWord;
 use super::scores::FieldScores;
 use super::statistics::{Statistics, most};
 use crate::search::Part;
@@ -58,6 +59,8 @@ pub(super) struct Lookup {
     pub(super) rarity: f32,
     /// Whether the first alternative is the word itself, and the others are forms of it.
     has_forms: bool,
+    /// The words it was made of, where they are all of a family.
+    family: Option<Arc<Family>>,
 }
 
 impl Lookup {
@@ -69,6 +72,16 @@ impl Lookup {
         } else {
             all
         }
+    }
+
+    /// What is known of these alternatives in a segment, where that is kept.
+    pub(super) fn prepared(
+        &self,
+        segment: usize,
+        with_forms: bool,
+    ) -> Option<&OnceLock<SegmentWord>> {
+        let family = self.family.as_ref()?;
+        family.prepared.of(segment, with_forms || !self.has_forms)
     }
 }
 
@@ -262,6 +275,7 @@ impl<'s> Question<'s> {
             lookup.alternatives.push(form);
         }
         lookup.has_forms = exact.is_some() && lookup.alternatives.len() > 1;
+        lookup.family = self.left_out.is_empty().then(|| Arc::clone(&family));
         Ok(lookup)
     }
 
@@ -280,16 +294,21 @@ impl<'s> Question<'s> {
         let whole = clause.terms.len() - usize::from(clause.prefix);
         let (mut rarity, mut words) = (0.0, Vec::new());
         for term in clause.terms.iter().take(whole) {
-            let Some(known) = exact(term, statistics)? else {
+            let word = alone(term, statistics)?;
+            let Some(known) = &word.exact else {
                 return Ok(Lookup::default());
             };
             rarity += statistics.rarity(known.frequency);
-            words.push(known);
+            words.push(word);
         }
-        let mut found = Vec::new();
+        let (mut found, mut family) = (Vec::new(), None);
         match (clause.terms.as_slice(), clause.prefix) {
             ([], _) => {}
-            ([_], false) => found.extend(words.pop().map(|word| What::Word(word.entries))),
+            ([_], false) => {
+                family = words.pop();
+                let known = family.as_ref().and_then(|word| word.exact.as_ref());
+                found.extend(known.map(|known| What::Word(Arc::clone(&known.entries))));
+            }
             ([start], true) => {
                 let (documents, frequency) = self.beginning(start)?;
                 rarity = statistics.rarity(frequency);
@@ -317,6 +336,7 @@ impl<'s> Question<'s> {
                 .collect(),
             rarity,
             has_forms: false,
+            family,
         })
     }
 

@@ -3,23 +3,25 @@
 
 use super::clause_bounds::{Chunk, ClauseBounds, InBands};
 use super::levels::{BANDS, LOOSE, MARGIN, RANGES, windows};
-use super::lists::SegmentLookups;
+use super::lookups::SegmentLookups;
 use super::question::Question;
 use super::selection::Coverages;
 
 /// Up to so many ranges of a window are bounded one by one.
 const FEW: u32 = 12;
-/// From this factor on a larger score is worth another filter.
-const WORTH_FILTERING: f32 = 1.01;
+
+/// What a range holds of the strongest clause and of the next.
+type Case = (Option<InBands>, Option<InBands>);
 
 /// The most that documents of a segment can score.
 pub(super) struct Bounds<'q> {
     clauses: Vec<ClauseBounds<'q>>,
     scale: Scale,
     required: u64,
+    /// Where only documents matter that have another form of one of these clauses, one bit each.
+    forms: u64,
     /// The clause that can score most, and the next.
     strongest: (usize, Option<usize>),
-    filter: Filter,
     /// By window, exact where one clause decides: to be compared with scores.
     pub(super) by_window: Vec<f32>,
     /// By clause, in any window.
@@ -91,18 +93,18 @@ impl<'q> Bounds<'q> {
             clauses.push(ClauseBounds::new(lookups, clause, share, scale)?);
         }
         let windows = windows(lookups.gate.segment.reader.max_doc());
-        let mut sums = vec![(0.0_f64, 0_u64); windows];
+        let (mut sums, mut masks) = (vec![0.0_f64; windows], vec![0_u64; windows]);
         let (mut scores, mut ceilings) = (Vec::new(), Vec::with_capacity(clauses.len()));
         for (number, clause) in clauses.iter().enumerate() {
             clause.by_window(windows, &mut scores);
-            for (sum, score) in sums.iter_mut().zip(&scores) {
-                sum.0 += f64::from(*score);
-                sum.1 |= u64::from(*score > 0.0) << (number % 64);
+            for ((sum, mask), score) in sums.iter_mut().zip(&mut masks).zip(&scores) {
+                *sum += f64::from(*score);
+                *mask |= u64::from(*score > 0.0) << (number % 64);
             }
             ceilings.push(scores.iter().copied().fold(0.0, f32::max));
         }
         let required = question.required;
-        let by_window = sums.into_iter();
+        let by_window = sums.into_iter().zip(masks);
         let by_window = by_window.map(|(sum, mask)| together(sum, mask, required, coverages));
         let mut by_ceiling: Vec<usize> = (0..clauses.len()).collect();
         by_ceiling.sort_by(|one, other| {
@@ -115,29 +117,79 @@ impl<'q> Bounds<'q> {
                 by_ceiling.first().copied().unwrap_or(0),
                 by_ceiling.get(1).copied(),
             ),
-            filter: Filter::default(),
             ceilings,
             clauses,
             scale,
             required,
+            forms: 0,
         })
     }
 
-    /// The ranges of a window with documents that can score so much, one bit each.
+    /// From now on only documents matter that have another form of one of these clauses, one bit each.
+    pub(super) fn keep_to_forms(&mut self, forms: u64) {
+        self.forms = forms;
+    }
+
+    pub(super) fn is_kept_to_forms(&self) -> bool {
+        self.forms != 0
+    }
+
+    /// The clauses of which a document must have another form.
+    fn by_forms(&self) -> impl Iterator<Item = (usize, &ClauseBounds<'q>)> {
+        let clauses = self.clauses.iter().enumerate();
+        clauses.filter(|(number, _)| self.forms >> (number % 64) & 1 == 1)
+    }
+
+    /// By window, the ranges with documents that may score so much, one bit each, and some that cannot. All windows are looked at
+    /// together: of most of them nothing is left.
+    pub(super) fn possible(&self, score: f32, coverages: &mut Coverages<'_>) -> Vec<u64> {
+        let (first, second) = self.strongest;
+        let first = self.clauses.get(first);
+        let second = second.and_then(|second| self.clauses.get(second));
+        let mut possible = vec![0; self.by_window.len()];
+        let (mut one, mut other) = (possible.clone(), possible.clone());
+        let gather = |clause: Option<&ClauseBounds<'_>>,
+                      bands: &Option<InBands>,
+                      ranges: &mut [u64]| {
+            match (clause, bands) {
+                (Some(clause), Some(bands)) => {
+                    ranges.fill(0);
+                    clause.add_ranges(bands, ranges);
+                }
+                _ => ranges.fill(u64::MAX),
+            }
+        };
+        for (in_first, in_second) in self.cases(score, coverages) {
+            gather(first, &in_first, &mut one);
+            gather(second, &in_second, &mut other);
+            let both = one.iter().zip(&other);
+            for (all, (one, other)) in possible.iter_mut().zip(both) {
+                *all |= one & other;
+            }
+        }
+        if self.forms != 0 {
+            one.fill(0);
+            for (_, clause) in self.by_forms() {
+                clause.add_forms(&mut one);
+            }
+            for (all, one) in possible.iter_mut().zip(&one) {
+                *all &= one;
+            }
+        }
+        possible
+    }
+
+    /// Those of some ranges of a window with documents that can score so much.
     pub(super) fn ranges(
-        &mut self,
+        &self,
         window: usize,
+        mut bits: u64,
         needed: Needed,
         coverages: &mut Coverages<'_>,
     ) -> u64 {
-        let score = needed.score;
-        if score > self.filter.score * WORTH_FILTERING {
-            self.filter = self.filter_for(score, coverages);
-        }
-        let mut bits = self.filter.ranges(self, window);
         if bits.count_ones() > FEW {
             // A range without anything of the question has no steps at all.
-            let least = self.scale.least(score).max(1);
+            let least = self.scale.least(needed.score).max(1);
             for (at, bound) in self.coarse(window).iter().enumerate() {
                 bits &= !(u64::from(*bound < least) << at);
             }
@@ -145,8 +197,8 @@ impl<'q> Bounds<'q> {
         self.above(window, bits, needed, coverages)
     }
 
-    /// Those of some ranges of a window with documents that can score so much.
-    pub(super) fn above(
+    /// The same, range by range.
+    fn above(
         &self,
         window: usize,
         mut bits: u64,
@@ -157,7 +209,11 @@ impl<'q> Bounds<'q> {
         while left != 0 {
             let at = left.trailing_zeros() as usize;
             left &= left - 1;
-            let bound = self.in_range(window * RANGES + at, coverages);
+            let bound = if self.forms == 0 {
+                self.in_range(window * RANGES + at, coverages)
+            } else {
+                self.with_forms_in_range(window * RANGES + at, coverages)
+            };
             if !needed.is_met_by(bound) {
                 bits &= !(1 << at);
             }
@@ -165,18 +221,29 @@ impl<'q> Bounds<'q> {
         bits
     }
 
-    /// The ranges of a window in which the two strongest clauses are as good as this band, one bit each.
-    pub(super) fn strong(&self, window: usize, band: usize) -> u64 {
+    /// By window, the ranges in which the two strongest clauses are as good as this band, one bit each.
+    pub(super) fn strong(&self, band: usize) -> Vec<u64> {
         let (first, second) = self.strongest;
         let numbers = [Some(first), second].into_iter().flatten();
         let clauses = numbers.filter_map(|number| self.clauses.get(number));
-        clauses
-            .map(|clause| clause.ranges(window, &InBands::of_all(band)))
-            .fold(u64::MAX, |both, one| both & one)
+        let mut strong = vec![u64::MAX; self.by_window.len()];
+        let mut ranges = vec![0; self.by_window.len()];
+        for clause in clauses {
+            ranges.fill(0);
+            clause.add_ranges(&InBands::of_all(band), &mut ranges);
+            for (all, one) in strong.iter_mut().zip(&ranges) {
+                *all &= one;
+            }
+        }
+        strong
     }
 
-    /// What tells ranges apart in which documents can score so much.
-    fn filter_for(&self, score: f32, coverages: &mut Coverages<'_>) -> Filter {
+    /// What a range must hold of the strongest clause and of the next, if anything, so that a document there can score so much: one
+    /// of some cases.
+    fn cases(&self, score: f32, coverages: &mut Coverages<'_>) -> Vec<Case> {
+        if score <= 0.0 {
+            return vec![(None, None)];
+        }
         let (first, second) = self.strongest;
         let ceiling = |number: usize| self.ceilings.get(number).copied().unwrap_or(0.0);
         let bit = |number: usize| 1_u64 << (number % 64);
@@ -186,7 +253,7 @@ impl<'q> Bounds<'q> {
         let rest = rest.filter(|number| Some(*number) != second);
         let rest: f32 = rest.map(ceiling).sum();
         let Some(strongest) = self.clauses.get(first) else {
-            return Filter::default();
+            return vec![(None, None)];
         };
         let mut cases = Vec::with_capacity(BANDS + 1);
         let mut add = |without: u64, most: f32, second: Option<InBands>| {
@@ -215,7 +282,7 @@ impl<'q> Bounds<'q> {
                 add(0, next, Some(second.from(*value)));
             }
         }
-        Filter { score, cases }
+        cases
     }
 
     /// The range of a window in which documents can score most, as a bit.
@@ -228,13 +295,39 @@ impl<'q> Bounds<'q> {
 
     /// What documents of a range can score.
     pub(super) fn in_range(&self, range: usize, coverages: &mut Coverages<'_>) -> f32 {
+        self.bound_of(range, None, coverages)
+    }
+
+    /// The same, where it is known what one of the clauses scores.
+    fn bound_of(
+        &self,
+        range: usize,
+        known: Option<(usize, f32)>,
+        coverages: &mut Coverages<'_>,
+    ) -> f32 {
         let (mut sum, mut mask) = (0.0, 0);
         for (number, clause) in self.clauses.iter().enumerate() {
-            let score = clause.in_range(range);
+            let score = match known {
+                Some((known, score)) if known == number => score,
+                _ => clause.in_range(range),
+            };
             sum += f64::from(score);
             mask |= u64::from(score > 0.0) << (number % 64);
         }
         together(sum, mask, self.required, coverages)
+    }
+
+    /// What documents of a range can score that have another form of a clause.
+    fn with_forms_in_range(&self, range: usize, coverages: &mut Coverages<'_>) -> f32 {
+        let most = self.by_forms().map(|(by_form, clause)| {
+            let by_form = (by_form, clause.forms_in_range(range));
+            if by_form.1 > 0.0 {
+                self.bound_of(range, Some(by_form), coverages)
+            } else {
+                0.0
+            }
+        });
+        most.fold(0.0, f32::max)
     }
 
     /// What documents of the ranges of a window can score, in steps that are rounded up.
@@ -245,41 +338,6 @@ impl<'q> Bounds<'q> {
             clause.add_to(&mut chunk, window, is_required);
         }
         chunk.bounds()
-    }
-}
-
-/// What a range must hold so that a document there can score enough: one of some cases. It looks at whole windows at once, and lets
-/// through some ranges that cannot.
-struct Filter {
-    score: f32,
-    /// What it must hold of the strongest clause and of the next, if anything.
-    cases: Vec<(Option<InBands>, Option<InBands>)>,
-}
-
-impl Default for Filter {
-    fn default() -> Self {
-        Self {
-            score: 0.0,
-            cases: vec![(None, None)],
-        }
-    }
-}
-
-impl Filter {
-    fn ranges(&self, bounds: &Bounds<'_>, window: usize) -> u64 {
-        let (first, second) = bounds.strongest;
-        let (first, second) = (
-            bounds.clauses.get(first),
-            second.and_then(|second| bounds.clauses.get(second)),
-        );
-        let part =
-            |clause: Option<&ClauseBounds<'_>>, bands: &Option<InBands>| match (clause, bands) {
-                (Some(clause), Some(bands)) => clause.ranges(window, bands),
-                _ => u64::MAX,
-            };
-        let cases = self.cases.iter();
-        let cases = cases.map(|(one, other)| part(first, one) & part(second, other));
-        cases.fold(0, |all, one| all | one)
     }
 }
 

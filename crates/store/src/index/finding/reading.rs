@@ -3,8 +3,10 @@
 
 use std::cmp::Reverse;
 
+use tantivy::DocId;
+
 use super::best::Threshold;
-use super::levels::{BANDS, MARGIN, RANGES};
+use super::levels::{BANDS, MARGIN, RANGE, RANGES, window_of};
 use super::question::Question;
 use super::ranges::{Bounds, Needed};
 use super::selection::Coverages;
@@ -16,6 +18,8 @@ const PROMISING: usize = 64;
 const CONSIDERED: usize = 4096;
 /// With so many, no other segment is looked at.
 const ENOUGH: usize = 2 * PROMISING;
+/// From this factor on a larger score is worth another look at all windows.
+const WORTH_LOOKING: f32 = 1.1;
 
 /// What is still to be read of a segment.
 pub(super) struct Reading<'q> {
@@ -28,6 +32,15 @@ pub(super) struct Reading<'q> {
     is_first: bool,
     /// For each window, the ranges that are read first. After that all others are.
     first: Vec<u64>,
+    /// For each window, the ranges that may be read after that, once this is known.
+    others: Option<Others>,
+}
+
+/// What is left once the first ranges are read.
+struct Others {
+    /// From this score on.
+    score: f32,
+    by_window: Vec<u64>,
 }
 
 impl<'q> Reading<'q> {
@@ -42,6 +55,7 @@ impl<'q> Reading<'q> {
             by_ceiling,
             negligible: Negligible::default(),
             is_first: true,
+            others: None,
         }
     }
 
@@ -58,10 +72,19 @@ impl<'q> Reading<'q> {
         coverages: &mut Coverages<'_>,
     ) -> u64 {
         let first = self.first.get(window).copied().unwrap_or(0);
-        let most = self.bounds.by_window.get(window).copied().unwrap_or(0.0);
-        if self.is_first && first == 0 {
+        let ranges = if self.is_first {
+            if self.bounds.is_kept_to_forms() {
+                return first;
+            }
+            first
+        } else {
+            let score = threshold.map_or(0.0, |threshold| threshold.score);
+            self.others(score, coverages, window) & !first
+        };
+        if ranges == 0 {
             return 0;
         }
+        let most = self.bounds.by_window.get(window).copied().unwrap_or(0.0);
         let needed = threshold.map_or(Needed::default(), |threshold| Needed {
             score: threshold.score,
             is_more: (self.first_rows.get(window)).is_some_and(|row| *row > threshold.row),
@@ -69,11 +92,32 @@ impl<'q> Reading<'q> {
         if !needed.is_met_by(most) {
             return 0;
         }
-        if self.is_first {
-            self.bounds.above(window, first, needed, coverages)
-        } else {
-            self.bounds.ranges(window, needed, coverages) & !first
+        self.bounds.ranges(window, ranges, needed, coverages)
+    }
+
+    /// The ranges of a window that may hold documents with such a score.
+    fn others(&mut self, score: f32, coverages: &mut Coverages<'_>, window: usize) -> u64 {
+        let is_known = |known: &Others| score <= known.score * WORTH_LOOKING;
+        if !self.others.as_ref().is_some_and(is_known) {
+            self.others = Some(Others {
+                score,
+                by_window: self.bounds.possible(score, coverages),
+            });
         }
+        let others = self.others.as_ref();
+        others.map_or(0, |others| {
+            others.by_window.get(window).copied().unwrap_or(0)
+        })
+    }
+
+    /// Reads first where these documents are, and after that only where another form of a clause, one bit each, can matter.
+    pub(super) fn read_again(&mut self, documents: impl Iterator<Item = DocId>, forms: u64) {
+        for document in documents {
+            if let Some(first) = self.first.get_mut(window_of(document)) {
+                *first |= 1 << ((document / RANGE) as usize % RANGES);
+            }
+        }
+        self.bounds.keep_to_forms(forms);
     }
 
     /// Adds the ranges in which the strongest clauses are as good as a band.
@@ -84,8 +128,8 @@ impl<'q> Reading<'q> {
         coverages: &mut Coverages<'_>,
         found: &mut Vec<Promising>,
     ) {
-        for (window, row) in self.first_rows.iter().enumerate() {
-            let mut left = self.bounds.strong(window, band);
+        let strong = self.bounds.strong(band).into_iter();
+        for (window, (mut left, row)) in strong.zip(self.first_rows).enumerate() {
             while left != 0 && found.len() < CONSIDERED {
                 let at = left.trailing_zeros() as usize;
                 left &= left - 1;

@@ -11,7 +11,7 @@ use tantivy::{DocAddress, DocId};
 use super::Gate;
 use super::best::Ranked;
 use super::levels::MARGIN;
-use super::lists::SegmentLookups;
+use super::lookups::SegmentLookups;
 use super::question::Question;
 use super::ranges::{Bounds, Scale};
 use super::rank::Ranking;
@@ -25,6 +25,23 @@ use crate::stop;
 
 /// Documents that cover less than this share of what the best one covers are no answer.
 pub(super) const LEAST_COVERAGE: f32 = 0.3;
+
+/// A second look, at what other forms of words bring.
+struct Again {
+    /// The best documents so far.
+    documents: Vec<DocAddress>,
+    /// The clauses whose forms can matter, one bit each.
+    forms: u64,
+}
+
+impl Again {
+    fn within(&self, gate: &Gate<'_>) -> impl Iterator<Item = DocId> {
+        let ordinal = gate.segment.ordinal;
+        let here = self.documents.iter();
+        let here = here.filter(move |one| one.segment_ord == ordinal);
+        here.map(|one| one.doc_id)
+    }
+}
 
 /// A question with what it looks up in each segment.
 pub(in crate::index) struct Search<'q> {
@@ -67,12 +84,12 @@ impl<'q> Search<'q> {
     /// Looks at the matches that can matter: those that rank best, and all where they are counted.
     pub(super) fn pass(&self, selection: &mut Selection) -> tantivy::Result<()> {
         if selection.count || !self.question.has_forms() {
-            self.pass_over(self.whole()?, selection)?;
+            self.pass_over(self.whole()?, selection, None)?;
             return Ok(());
         }
         let mut first = selection.clone();
         let exact = self.look_up(0)?;
-        let ceilings = self.pass_over(&exact, &mut first)?;
+        let ceilings = self.pass_over(&exact, &mut first, None)?;
         let matter = match first.threshold() {
             Some(threshold) => self.question.forms_that_matter(&ceilings, threshold.score),
             None => u64::MAX,
@@ -84,13 +101,18 @@ impl<'q> Search<'q> {
         drop(exact);
         // After a cursor, forms may bring a document onto an earlier page, and the page is less good than it seemed.
         if matter == u64::MAX || selection.is_continued() {
-            self.pass_over(self.whole()?, selection)?;
+            self.pass_over(self.whole()?, selection, None)?;
         } else {
             // Forms only add to what documents score, so that as much is needed as without them.
             if let Some(threshold) = first.threshold() {
                 selection.expect(threshold.score);
             }
-            self.pass_over(&self.look_up(matter)?, selection)?;
+            // Whatever else has only the words themselves has been looked at already.
+            let again = Again {
+                documents: first.addresses().collect(),
+                forms: matter,
+            };
+            self.pass_over(&self.look_up(matter)?, selection, Some(&again))?;
         }
         Ok(())
     }
@@ -100,30 +122,33 @@ impl<'q> Search<'q> {
         &self,
         segments: &[SegmentLookups<'q>],
         selection: &mut Selection,
+        again: Option<&Again>,
     ) -> tantivy::Result<Vec<f32>> {
         let scale = Scale::new(self.question);
         let mut coverages = Coverages::new(self.question);
         let mut scores = WindowScores::new();
         let mut ceilings = vec![0.0_f32; self.question.wanted.len()];
-        let mut reading = Vec::with_capacity(segments.len());
+        let (mut reading, mut small) = (Vec::with_capacity(segments.len()), Vec::new());
         for lookups in segments {
-            if let Some(documents) = lookups.documents() {
+            if lookups.is_small() {
                 for (ceiling, clause) in ceilings.iter_mut().zip(&lookups.wanted) {
                     *ceiling = ceiling.max(clause.short.most);
                 }
-                matches_of(lookups, &documents, &mut |found| {
-                    self.look_at(lookups.gate, found, &mut coverages, selection);
-                })?;
+                small.push(lookups);
                 continue;
             }
             let bounds = Bounds::new(lookups, self.question, &mut coverages, scale)?;
             for (ceiling, here) in ceilings.iter_mut().zip(&bounds.ceilings) {
                 *ceiling = ceiling.max(*here);
             }
-            reading.push((lookups, Reading::new(bounds, lookups.gate.segment)));
+            let mut ranges = Reading::new(bounds, lookups.gate.segment);
+            if let Some(again) = again {
+                ranges.read_again(again.within(lookups.gate), again.forms);
+            }
+            reading.push((lookups, ranges));
         }
         // The most promising ranges first: what they hold decides how little of the others must be read.
-        if selection.at_least.is_none() {
+        if again.is_none() {
             let mut all: Vec<_> = reading.iter_mut().map(|(_, reading)| reading).collect();
             choose_first(&mut all, &mut coverages);
         }
@@ -138,6 +163,15 @@ impl<'q> Search<'q> {
                 };
                 for_each_match(lookups, &mut scores, &mut selecting)?;
                 reading.go_on();
+            }
+        }
+        // By now most small segments hold nothing that can matter.
+        for lookups in small {
+            let is_kept = again.is_some_and(|again| again.within(lookups.gate).next().is_some());
+            if is_kept || can_matter(lookups, selection, &mut coverages) {
+                matches_of(lookups, &lookups.documents(), &mut |found| {
+                    self.look_at(lookups.gate, found, &mut coverages, selection);
+                })?;
             }
         }
         Ok(ceilings)
@@ -277,6 +311,23 @@ fn with_every_word(segments: &[SegmentLookups<'_>]) -> tantivy::Result<u64> {
         }
     }
     Ok(count)
+}
+
+/// Whether a document of a small segment can matter.
+fn can_matter(
+    lookups: &SegmentLookups<'_>,
+    selection: &Selection,
+    coverages: &mut Coverages<'_>,
+) -> bool {
+    let Some(threshold) = selection.threshold() else {
+        return true;
+    };
+    let (mut sum, mut clauses) = (0.0, 0);
+    for (number, clause) in lookups.wanted.iter().enumerate() {
+        sum += f64::from(clause.short.most);
+        clauses |= u64::from(clause.short.most > 0.0) << (number % 64);
+    }
+    score(sum, coverages.of(clauses)) * MARGIN >= threshold.score
 }
 
 /// The score of a document: what its clauses score together, times how much of the question they cover.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use tantivy::DocAddress;
+
 use super::best::{Best, Ranked, Threshold};
 use super::question::Question;
 use super::rank::{NEIGHBOURS, Page};
@@ -127,6 +129,12 @@ impl Selection {
         self.lenders.offer(ranked);
         self.first.offer(ranked);
         self.threshold = self.current_threshold();
+    }
+
+    /// All documents that were kept.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = DocAddress> {
+        let all = [&self.page, &self.lenders, &self.first].into_iter();
+        all.flat_map(Best::all).map(|one| one.address)
     }
 
     /// What the best document covers.

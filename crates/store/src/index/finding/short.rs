@@ -62,6 +62,10 @@ impl ShortLists {
         }
     }
 
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        self.scored.len() >= WORTH_KEEPING
+    }
+
     fn bytes(&self) -> usize {
         let levels = self.levels.as_ref().map_or(0, Levels::bytes);
         self.scored.len() * size_of::<(DocId, f32)>() + levels
@@ -128,7 +132,7 @@ pub(super) fn scored(
     drop(known);
     let documents = gate.segment.reader.max_doc();
     let lists = Arc::new(ShortLists::new(compute()?, documents));
-    if lists.scored.len() >= WORTH_KEEPING {
+    if lists.is_worth_keeping() {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // Any other goes: which words come next is not known.
         while kept.bytes + lists.bytes() > documents as usize * BYTES

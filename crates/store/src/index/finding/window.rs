@@ -6,7 +6,8 @@ use tantivy::DocId;
 
 use super::Gate;
 use super::levels::{RANGE, WINDOW, windows};
-use super::lists::{ClauseLookup, List, SegmentLookups};
+use super::lists::List;
+use super::lookups::{ClauseLookup, SegmentLookups};
 use super::scores::{FieldScores, SIZE, Scores};
 use crate::stop;
 

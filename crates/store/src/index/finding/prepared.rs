@@ -1,0 +1,93 @@
+//! What was looked up of a word in the segments of one state of the index. A word has up to a hundred other forms; when it is asked for
+//! again, none of them is looked at that stands in few documents.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use super::levels::WordLevels;
+use super::short::ShortLists;
+
+/// By segment, and by whether other forms of the word count.
+pub(super) struct Prepared(Box<[[OnceLock<SegmentWord>; 2]]>);
+
+impl Prepared {
+    pub(super) fn new(segments: usize) -> Self {
+        let none = || [OnceLock::new(), OnceLock::new()];
+        Self(std::iter::repeat_with(none).take(segments).collect())
+    }
+
+    pub(super) fn segments(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn of(&self, segment: usize, with_forms: bool) -> Option<&OnceLock<SegmentWord>> {
+        self.0.get(segment)?.get(usize::from(with_forms))
+    }
+}
+
+/// A word in one segment. What the segment itself keeps within bounds is not kept alive here.
+#[derive(Default)]
+pub(super) struct SegmentWord {
+    /// The alternatives that stand in many documents, by number, and which of their entries are of the segment.
+    pub(super) long: Box<[(usize, Range<usize>)]>,
+    short: Mutex<Kept>,
+    /// Of the word, and of all its forms together, with how many times larger they may have become.
+    levels: [Mutex<Option<(Weak<WordLevels>, f32)>>; 2],
+}
+
+/// What all other alternatives score.
+enum Kept {
+    Few(Arc<ShortLists>),
+    BySegment(Weak<ShortLists>),
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::BySegment(Weak::new())
+    }
+}
+
+impl SegmentWord {
+    pub(super) fn new(long: Box<[(usize, Range<usize>)]>) -> Self {
+        Self {
+            long,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn short(&self) -> Option<Arc<ShortLists>> {
+        match &*self.short.lock().unwrap_or_else(PoisonError::into_inner) {
+            Kept::Few(lists) => Some(Arc::clone(lists)),
+            Kept::BySegment(lists) => lists.upgrade(),
+        }
+    }
+
+    pub(super) fn keep_short(&self, lists: &Arc<ShortLists>) {
+        let kept = if lists.is_worth_keeping() {
+            Kept::BySegment(Arc::downgrade(lists))
+        } else {
+            Kept::Few(Arc::clone(lists))
+        };
+        *self.short.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    }
+
+    /// The levels of the word, or of its forms: as they are known, or as they are found now.
+    pub(super) fn levels(
+        &self,
+        of_forms: bool,
+        find: impl FnOnce() -> tantivy::Result<(Arc<WordLevels>, f32)>,
+    ) -> tantivy::Result<(Arc<WordLevels>, f32)> {
+        let [word, forms] = &self.levels;
+        let kept = if of_forms { forms } else { word };
+        let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((levels, ratio)) = known
+            && let Some(levels) = levels.upgrade()
+        {
+            return Ok((levels, ratio));
+        }
+        let (levels, ratio) = find()?;
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((Arc::downgrade(&levels), ratio));
+        Ok((levels, ratio))
+    }
+}
