@@ -220,6 +220,7 @@ fn a_newer_database_adds_and_updates_also_what_is_not_yet_in_it() {
 
 #[test]
 fn rows_that_do_not_fit_are_refused_with_sheet_row_and_value() {
+    // TR-13
     let inferred = infer("boat.xlsx", &fixture("boat.xlsx")).unwrap();
     let store = store_of(&inferred);
     let rows = [

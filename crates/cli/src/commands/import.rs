@@ -179,7 +179,9 @@ fn look_at(options: &Options, survey: &mut Survey) -> CommandResult<Vec<ImportFi
         files.extend(ImportFile::inspect(path, options.stream.is_some(), survey)?);
     }
     files.extend(survey.pictures(&files, options.pictures));
-    let takes_tables = !options.is_unattended && (files.is_empty() || options.yes);
+    // A connection that was named is not meant for every table there is.
+    let is_alone = files.is_empty() && options.connection.is_none();
+    let takes_tables = !options.is_unattended && (is_alone || options.yes);
     files.extend(survey.tables(takes_tables));
     Ok(files)
 }

@@ -120,7 +120,12 @@ impl Survey {
         for table in std::mem::take(&mut self.tables) {
             let path = table.path().display().to_string();
             if !takes_them {
-                self.leave(&path, TABLES_LEFT);
+                // A list of anything may be JSON.
+                if path.to_ascii_lowercase().ends_with(".json") {
+                    self.unknown(&path);
+                } else {
+                    self.leave(&path, TABLES_LEFT);
+                }
                 continue;
             }
             match table.tables() {
