@@ -31,9 +31,13 @@ pub(super) struct SegmentWord {
     /// The alternatives that stand in many documents, by number, and which of their entries are of the segment.
     pub(super) long: Box<[(usize, Range<usize>)]>,
     short: Mutex<Kept>,
-    /// Of the word, and of all its forms together, with how many times larger they may have become.
-    levels: [Mutex<Option<(Weak<WordLevels>, f32)>>; 2],
+    /// Of the word, and of all its forms together.
+    levels: [Mutex<KeptLevels>; 2],
 }
+
+/// Levels, and how many times larger scores may have become since.
+#[derive(Clone, Default)]
+struct KeptLevels(Weak<WordLevels>, f32);
 
 /// What all other alternatives score.
 enum Kept {
@@ -79,15 +83,13 @@ impl SegmentWord {
     ) -> tantivy::Result<(Arc<WordLevels>, f32)> {
         let [word, forms] = &self.levels;
         let kept = if of_forms { forms } else { word };
-        let known = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((levels, ratio)) = known
-            && let Some(levels) = levels.upgrade()
-        {
-            return Ok((levels, ratio));
+        let KeptLevels(known, ratio) = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known.upgrade() {
+            return Ok((known, ratio));
         }
         let (levels, ratio) = find()?;
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some((Arc::downgrade(&levels), ratio));
+        *kept = KeptLevels(Arc::downgrade(&levels), ratio);
         Ok((levels, ratio))
     }
 }
