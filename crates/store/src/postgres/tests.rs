@@ -214,9 +214,9 @@ fn tables_of_another_program_or_of_a_later_release_are_refused_and_left_as_they_
 
 /// A node of an earlier release goes on beside later ones, until that is finished.
 fn finish_migrating(pool: &Pool, options: &PostgresOptions) {
-    let format = |finish| super::migrate_at(&options.url, None, finish);
+    let format = |finish| migrate_at(&options.url, None, finish);
     let oldest = format(false).unwrap().oldest;
-    let newest = super::schema::newest();
+    let newest = schema::newest();
     assert!(oldest < newest);
     let older = |format: i64| {
         let sql = "UPDATE nodes SET format = $1 WHERE id = $2";

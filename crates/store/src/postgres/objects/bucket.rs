@@ -29,6 +29,13 @@ const RETRIES: usize = 3;
 const RETRIED_WITHIN: Duration = Duration::from_secs(10);
 /// More than this is sent in parts of this size.
 const PART: usize = 8 * 1024 * 1024;
+/// Statuses that do not go away by trying again: the key, the name of the bucket.
+const REFUSALS: [&str; 4] = [
+    "status code: 400",
+    "status code: 401",
+    "status code: 403",
+    "status code: 404",
+];
 /// Where bytes lie in the node's folder until they are sent.
 const RECEIVED: &str = "received";
 
@@ -113,6 +120,10 @@ impl Bucket {
             | Error::Unauthenticated { .. }
             | Error::NotFound { .. }
             | Error::InvalidPath { .. } => StoreError::BlobsRefused { place, detail },
+            // Of a list that is refused, only its words tell.
+            _ if REFUSALS.iter().any(|status| detail.contains(status)) => {
+                StoreError::BlobsRefused { place, detail }
+            }
             _ => StoreError::BlobsUnavailable { place, detail },
         }
     }

@@ -248,6 +248,9 @@ fn a_bucket_that_refuses_or_does_not_answer_is_told_and_changed_bytes_are_not_ta
         matches!(damaged, StoreError::BlobDamaged { .. }),
         "{damaged:?}"
     );
+    server.kept().refuses = Some("404 Not Found");
+    let missing = bucket.list("").err().unwrap();
+    assert!(!missing.is_transient(), "{missing:?}");
     server.kept().refuses = Some("500 Internal Server Error");
     let away = bucket.list("").err().unwrap();
     assert!(away.is_transient(), "{away:?}");
