@@ -43,14 +43,12 @@ impl<T: Clone> Together<T> {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         if state.ended >= wanted {
+            if let Some(answer) = state.answer.clone() {
+                return Ok(answer);
+            }
             // After a failure everybody asks alone.
-            return match state.answer.clone() {
-                Some(answer) => Ok(answer),
-                None => {
-                    drop(state);
-                    query()
-                }
-            };
+            drop(state);
+            return query();
         }
         state.begun += 1;
         state.answer = None;
