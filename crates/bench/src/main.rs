@@ -45,13 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Arguments) -> Result<(), BenchError> {
-    let corpus = BenchOptions {
-        records: options.records,
-        seed: options.seed,
-        batch: options.batch,
-        dir: options.dir.clone(),
-        json: options.json,
-    };
+    let corpus = corpus(options);
     let mut out = io::stdout().lock();
     let mut progress = |line: &str| {
         if !options.quiet {
@@ -109,6 +103,16 @@ fn run(options: &Arguments) -> Result<(), BenchError> {
         load: Duration::from_secs(options.seconds),
     };
     bench::run_surface(&options, &mut out, &mut progress)
+}
+
+fn corpus(options: &Arguments) -> BenchOptions {
+    BenchOptions {
+        records: options.records,
+        seed: options.seed,
+        batch: options.batch,
+        dir: options.dir.clone(),
+        json: options.json,
+    }
 }
 
 fn nodes(options: &Arguments, corpus: BenchOptions, url: &str) -> Result<NodesOptions, BenchError> {
