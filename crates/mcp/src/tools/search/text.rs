@@ -270,8 +270,8 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<Told> {
             break;
         };
         let share = room / expected.saturating_sub(turn).max(1);
-        let describes = told.text.is_empty();
-        let (line, is_described) = evidence_line(place, (hit, excerpt), share, describes, page);
+        let is_first = told.text.is_empty();
+        let (line, is_described) = evidence_line(place, (hit, excerpt), share, is_first, page);
         // The first may take what it needs: a hit that is proven shows its proof.
         let allowed = if turn == 0 { lines.room() } else { room };
         if line.len() + 1 > allowed || (!has_header && header.len() + 2 + line.len() > lines.room())
@@ -325,12 +325,12 @@ fn evidence_room(page: &View<'_>, room: usize) -> usize {
     room - (others * PLAIN_LINE).min(room * 2 / 5)
 }
 
-/// What matched in a hit, and the call that reads on; where that is asked for and leaves room, also who the hit is.
+/// What matched in a hit, and the call that reads on; the first of a hit also says who it is, where that leaves room.
 fn evidence_line(
     place: usize,
     (hit, excerpt): (&Hit, &Excerpt),
     share: usize,
-    describes: bool,
+    is_first: bool,
     page: &View<'_>,
 ) -> (String, bool) {
     let field = plain::token(&excerpt.field);
@@ -350,18 +350,18 @@ fn evidence_line(
         + 2;
     let room = share.saturating_sub(frame);
     let kept = DESCRIBED_EXCERPT.min(flat.len());
-    let described = describes
+    let description = is_first
         .then(|| widest_description(hit, room.saturating_sub(kept)))
         .flatten();
-    let is_described = described.is_some();
-    let described = described.unwrap_or_default();
+    let is_described = description.is_some();
+    let who = description.unwrap_or_default();
     let width = room
-        .saturating_sub(described.len())
+        .saturating_sub(who.len())
         .clamp(LEAST_EXCERPT, budget::EXCERPT);
     let (text, was_cut) = one_line(&flat, &page.args.query, width);
     let complete = excerpt.complete && !was_cut;
     let line = format!(
-        "{}.{described}{by} field_path={field} {text} complete={complete} {read}",
+        "{}.{who}{by} field_path={field} {text} complete={complete} {read}",
         place + 1
     );
     (line, is_described)
@@ -373,8 +373,8 @@ fn write_hits(drafts: &[Draft<'_>], told: &[Told], lines: &mut Lines) -> Vec<boo
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = told.iter().map(|told| !told.text.is_empty()).collect();
     let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
-    let named = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
-    named.for_each(|(id, _)| id.clear());
+    let known = ids.iter_mut().zip(&shown).filter(|(_, shown)| **shown);
+    known.for_each(|(id, _)| id.clear());
     let header = "Top results:";
     let for_ids = lines.room() * 2 / 5;
     let waiting = drafts.iter().zip(told).enumerate();
