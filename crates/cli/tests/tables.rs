@@ -172,7 +172,7 @@ fn workbooks_and_databases_are_shown_and_imported_table_by_table() {
             "varnish",
         ),
         (
-            "boat.sqlite",
+            "boat.db",
             "download",
             "Stream 'watches', of table 'watches':\n  FIELD    TYPE     ROLE              EXAMPLE\n  day      date",
             "2 rows of crew, 3 rows of log, 3 watches: 8 added",

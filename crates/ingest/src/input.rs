@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::GzDecoder;
 
 use crate::account;
+use crate::database_copy::{is_database, is_log};
 use crate::error::{ImportError, InputError};
 use crate::exports::{Export, Recognised};
 use crate::lines::BYTE_ORDER_MARK;
-use crate::sqlite_copy::{is_database, is_log};
 use crate::{sheets, singer};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -30,7 +30,7 @@ pub enum Format {
     Csv,
     /// Sheets of tables (xlsx).
     Workbook,
-    /// Tables of a SQLite database, or what SQLite wrote beside one.
+    /// Tables of a database that is a file, or what was written beside one and is not yet in it.
     Database,
     /// What a Singer tap prints.
     Singer,

@@ -70,7 +70,7 @@ pub struct TableColumns {
     pub columns: Vec<String>,
 }
 
-/// The columns of the tables of a file, or the members of its first row. Nothing if it has none. `log` is what SQLite wrote beside it.
+/// The columns of the tables of a file, or the members of its first row. Nothing if it has none. `log` is what was written beside a database and is not yet in it.
 pub fn tables(
     input: Input,
     title: &str,
@@ -148,7 +148,7 @@ pub(crate) fn stream_names(sheets: &[Sheet], title: &str) -> Vec<String> {
 }
 
 /// Looks at all rows of a file. `title` is what people call it, `key` what its connector is called; what is told is not guessed.
-/// `log` is what SQLite wrote beside it.
+/// `log` is what was written beside a database and is not yet in it.
 pub fn infer(
     input: Input,
     log: Option<PathBuf>,

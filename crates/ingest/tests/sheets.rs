@@ -140,8 +140,8 @@ fn every_sheet_of_a_workbook_is_a_stream() {
 
 #[test]
 fn every_table_of_a_database_is_a_stream_with_its_primary_key() {
-    let bytes = fixture("boat.sqlite");
-    let inferred = infer("boat.sqlite", &bytes).unwrap();
+    let bytes = fixture("boat.db");
+    let inferred = infer("boat.db", &bytes).unwrap();
     assert_eq!(streams(&inferred), ["crew", "watches", "log"]);
     assert_eq!(
         inferred.doubts,
@@ -163,7 +163,7 @@ fn every_table_of_a_database_is_a_stream_with_its_primary_key() {
         json!(["string", "null"])
     );
     let store = store_of(&inferred);
-    let report = import(&store, "boat.sqlite", &bytes);
+    let report = import(&store, "boat.db", &bytes);
     assert_eq!(
         (report.added, report.rejected),
         (8, 0),
@@ -176,17 +176,17 @@ fn every_table_of_a_database_is_a_stream_with_its_primary_key() {
         crew,
         json!({"id": 1, "name": "Noor Haddad", "phone": "0701234567", "joined": "2023-05-01", "share": 0.25, "picture": null})
     );
-    store.twice_alike(|| import(&store, "boat.sqlite", &bytes));
+    store.twice_alike(|| import(&store, "boat.db", &bytes));
 }
 
 #[test]
 fn a_newer_database_adds_and_updates_also_what_is_not_yet_in_it() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("boat.sqlite");
-    fs::write(&path, fixture("boat.sqlite")).unwrap();
-    let inferred = infer("boat.sqlite", &fixture("boat.sqlite")).unwrap();
+    let path = folder.path().join("boat.db");
+    fs::write(&path, fixture("boat.db")).unwrap();
+    let inferred = infer("boat.db", &fixture("boat.db")).unwrap();
     let store = store_of(&inferred);
-    import(&store, "boat.sqlite", &fixture("boat.sqlite"));
+    import(&store, "boat.db", &fixture("boat.db"));
     let program = Connection::open(&path).unwrap();
     program.pragma_update(None, "journal_mode", "wal").unwrap();
     program
@@ -194,22 +194,19 @@ fn a_newer_database_adds_and_updates_also_what_is_not_yet_in_it() {
             "INSERT INTO crew(name) VALUES('Eva'); UPDATE crew SET phone = '1' WHERE id = 2;",
         )
         .unwrap();
-    let log = fs::read(folder.path().join("boat.sqlite-wal")).unwrap();
+    let log = fs::read(folder.path().join("boat.db-wal")).unwrap();
     assert!(!log.is_empty());
     let shown = infer_with(
-        "boat.sqlite",
+        "boat.db",
         &fs::read(&path).unwrap(),
-        Some(folder.path().join("boat.sqlite-wal")),
+        Some(folder.path().join("boat.db-wal")),
         &Told::default(),
     );
     assert!(shown.unwrap().tables[0].samples[2].contains("Eva"));
     let companions = Companions::default();
     let acceptor = store.acceptor();
     let mut report = ImportReport::default();
-    for (name, bytes) in [
-        ("boat.sqlite-wal", log),
-        ("boat.sqlite", fs::read(&path).unwrap()),
-    ] {
+    for (name, bytes) in [("boat.db-wal", log), ("boat.db", fs::read(&path).unwrap())] {
         let input = input(name, &bytes);
         assert_eq!(input.format().unwrap(), Format::Database);
         let mut importer = SheetsImporter::new(input, &acceptor, &store.declaration, &companions);
@@ -298,7 +295,7 @@ fn a_table_without_a_name_is_called_after_its_file_and_what_is_told_is_not_guess
 fn the_content_tells_whatever_the_name() {
     for (bytes, format) in [
         (fixture("boat.xlsx"), Format::Workbook),
-        (fixture("boat.sqlite"), Format::Database),
+        (fixture("boat.db"), Format::Database),
     ] {
         for name in ["x", "download (1).csv", "data.jsonl", "mail.mbox"] {
             assert_eq!(input(name, &bytes).format().unwrap(), format, "{name}");
@@ -380,7 +377,7 @@ fn broken_and_hostile_files_are_named_and_survived() {
 
 #[test]
 fn damaged_databases_are_named() {
-    let whole = fixture("boat.sqlite");
+    let whole = fixture("boat.db");
     for bytes in [
         whole[..1_500].to_vec(),
         [&whole[..100], &[0xff; 4_000]].concat(),
@@ -405,7 +402,7 @@ fn cells_that_cannot_be_read_keep_the_others() {
 
 #[test]
 fn no_change_of_a_table_makes_anything_panic() {
-    for (name, file) in [("workbook", "boat.xlsx"), ("database", "boat.sqlite")] {
+    for (name, file) in [("workbook", "boat.xlsx"), ("database", "boat.db")] {
         let original = fixture(file);
         let inferred = infer(file, &original).unwrap();
         let change = |changes: &mut Changes| {

@@ -11,9 +11,9 @@ use self::database::DatabaseImporter;
 use self::visits::Takeout;
 use super::outline::first_members;
 use super::pieces::Cut;
+use crate::database_copy::{LogKeeper, is_database, is_log};
 use crate::exports::{Candidate, Declared, Known, MakeImporter, Verdict};
 use crate::shape::{self, Shape, Stream};
-use crate::sqlite_copy::{LogKeeper, is_database, is_log};
 use std::io::BufRead as _;
 
 pub(crate) const EXPORT: Known = Known {

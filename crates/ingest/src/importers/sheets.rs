@@ -6,6 +6,7 @@ use contract::declaration::{Declaration, StreamDeclaration};
 
 use super::csv::{Columns, Encoding};
 use crate::accept::Acceptor;
+use crate::database_copy::{LogKeeper, is_log};
 use crate::error::InputError;
 use crate::exports::Companions;
 use crate::importer::{Importer, Item};
@@ -13,7 +14,6 @@ use crate::importers::names_only;
 use crate::input::{FileContents, Format, Input};
 use crate::rejection::{Rejection, RejectionCode};
 use crate::sheets::{Headed, Sheet, SheetRow, Sheets};
-use crate::sqlite_copy::{LogKeeper, is_log};
 use crate::table::{RowKeys, TableHints, stream_names};
 use crate::validate::StreamRules;
 
@@ -28,7 +28,7 @@ pub struct SheetsImporter<'a> {
     current: Option<Current<'a>>,
     /// Whether a row says in which table it stands.
     names_sheets: bool,
-    /// Whether it is what SQLite wrote beside a database.
+    /// Whether it is what was written beside a database.
     is_log: bool,
     notes: Vec<String>,
 }

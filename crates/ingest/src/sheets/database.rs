@@ -9,8 +9,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::{Cell, MOST_COLUMNS, MOST_SHEETS, Sheet, SheetRow, SheetRows, counted};
+use crate::database_copy::{DatabaseCopy, damaged};
 use crate::error::InputError;
-use crate::sqlite_copy::{SqliteCopy, damaged};
 
 /// Rows that are read at once.
 const PAGE: usize = 500;
@@ -25,13 +25,13 @@ const OF_INDEX: [&str; 11] = [
 ];
 
 pub(crate) struct Database {
-    copy: Rc<SqliteCopy>,
+    copy: Rc<DatabaseCopy>,
     sheets: Vec<Sheet>,
 }
 
 impl Database {
     pub(super) fn open(reader: Box<dyn BufRead>, log: Option<PathBuf>) -> Result<Self, InputError> {
-        let copy = SqliteCopy::open(reader, log)?;
+        let copy = DatabaseCopy::open(reader, log)?;
         let sheets = tables(&copy.connection).map_err(|error| damaged(&error))?;
         let copy = Rc::new(copy);
         Ok(Self { copy, sheets })
@@ -145,7 +145,7 @@ fn columns_of(
 }
 
 pub(crate) struct DatabaseRows {
-    copy: Rc<SqliteCopy>,
+    copy: Rc<DatabaseCopy>,
     sql: String,
     /// Whether rows have numbers to go on from. Where not, they are counted.
     is_numbered: bool,

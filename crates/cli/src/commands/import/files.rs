@@ -161,19 +161,19 @@ impl ImportFile {
         matches!(self.format, Some(Csv | Database | Json | Workbook))
     }
 
-    /// Whether one of them is a database, and the other what SQLite wrote beside it.
+    /// Whether one of them is a database, and the other what was written beside it.
     pub(super) fn is_with(&self, other: &Self) -> bool {
         let (one, two) = (self.path.to_string_lossy(), other.path.to_string_lossy());
         one.strip_suffix("-wal") == Some(&two) || two.strip_suffix("-wal") == Some(&one)
     }
 
-    /// Whether it is what SQLite wrote beside a database.
+    /// Whether it is what was written beside a database.
     pub(super) fn is_log(&self) -> bool {
         let is_log = self.path.to_string_lossy().ends_with("-wal");
         is_log && self.format == Some(Format::Database)
     }
 
-    /// What SQLite wrote beside it, where it stands in no archive.
+    /// What was written beside it, where it stands in no archive.
     fn log_beside(&self) -> Option<PathBuf> {
         log_beside(&self.path).filter(|_| self.format == Some(Format::Database))
     }

@@ -295,7 +295,7 @@ pub(crate) fn infer(
     inferred.map_err(|error| Failure::new(error.to_string()))
 }
 
-/// What SQLite wrote beside a database and did not yet put into it.
+/// What was written beside a database and is not yet in it.
 pub(super) fn log_beside(path: &Path) -> Option<PathBuf> {
     let mut log = path.to_owned().into_os_string();
     log.push("-wal");

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::bookmarks::Bookmark;
 use super::visits::Visit;
 use crate::accept::Acceptor;
+use crate::database_copy::{DatabaseCopy, damaged};
 use crate::error::InputError;
 use crate::exports::Companions;
 use crate::importer::{Importer, Item};
 use crate::importers::json_members::some_list;
-use crate::sqlite_copy::{SqliteCopy, damaged};
 
 type Reader = Box<dyn io::BufRead>;
 
@@ -106,7 +106,7 @@ impl Kind {
 /// A database that is open, and how far it was read.
 struct Open {
     kind: Kind,
-    copy: SqliteCopy,
+    copy: DatabaseCopy,
     /// The last visit that was read; none are left once it is nothing.
     after: Option<i64>,
 }
@@ -141,7 +141,7 @@ impl<'a> DatabaseImporter<'a> {
 
     fn begin(&mut self, source: Reader) -> Result<(), InputError> {
         let log = self.companions.file(&format!("{}-wal", self.path));
-        let copy = SqliteCopy::open(source, log)?;
+        let copy = DatabaseCopy::open(source, log)?;
         let connection = &copy.connection;
         let kind = Kind::ALL
             .into_iter()

@@ -28,12 +28,12 @@ pub(crate) fn is_log(head: &[u8]) -> bool {
 }
 
 /// A copy of a database. It is deleted with its folder.
-pub(crate) struct SqliteCopy {
+pub(crate) struct DatabaseCopy {
     pub(crate) connection: Connection,
     _folder: TempDir,
 }
 
-impl SqliteCopy {
+impl DatabaseCopy {
     pub(crate) fn open(mut database: Reader, log: Option<PathBuf>) -> Result<Self, InputError> {
         let folder = tempfile::Builder::new().prefix("pdpp-").tempdir()?;
         let copy = folder.path().join("database");
