@@ -355,8 +355,8 @@ fn calls_at_one_node_are_taken_from_what_is_left_at_another() {
     assert!(is_taken(&a) && is_taken(&b));
     thread::sleep(second);
     // They refill one by one, each second.
-    let taken = (0..60).filter(|_| is_taken(&a)).count();
-    assert!(taken >= 50, "{taken}");
+    let allowed = (0..60).filter(|_| is_taken(&a)).count();
+    assert!(allowed >= 50, "{allowed}");
     // A call tells and hears, and those after it are judged by that. Alone the other node would allow 60.
     let heard = (0..6).any(|_| {
         is_taken(&a);
