@@ -213,7 +213,7 @@ fn two_nodes(folder: &Path, now: Instant) -> Option<[PostgresStore; 2]> {
             owner: owner.clone(),
             add_owner: true,
             data_dir: folder.join(node),
-            blobs: folder.join("blobs"),
+            blobs: store::BlobPlace::Folder(folder.join("blobs")),
             node: format!("{node}-{owner}"),
             holder: "a test".to_owned(),
             clock: Arc::new(now),
