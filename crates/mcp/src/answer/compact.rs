@@ -59,6 +59,7 @@ struct Ordered<'a> {
     leading: usize,
     /// Whether the last one is a long text.
     ends_in_text: bool,
+    key: Option<&'a str>,
 }
 
 /// What is known of a payload that is to be shown.
@@ -73,6 +74,10 @@ pub(crate) struct About<'a> {
 impl Ordered<'_> {
     fn leads(&self, place: usize) -> bool {
         place < self.leading
+    }
+
+    fn repeats_key(&self, place: usize, value: &Value) -> bool {
+        self.key.is_some() && value.as_str() == self.key && !self.leads(place)
     }
 
     /// What says what a record is, is not cut to a few letters to make room for the rest.
@@ -127,8 +132,8 @@ pub(super) fn payload(members: &Map<String, Value>, about: About<'_>, width: usi
     first_members(&ordered, width)
 }
 
-/// The leading members, then the others, what repeats the key, the longest text last.
-fn ordered<'a>(members: &'a Map<String, Value>, about: About<'_>) -> Ordered<'a> {
+/// The leading members, then the others, the longest text last.
+fn ordered<'a>(members: &'a Map<String, Value>, about: About<'a>) -> Ordered<'a> {
     let About { leading, key } = about;
     let longest = members
         .iter()
@@ -137,10 +142,9 @@ fn ordered<'a>(members: &'a Map<String, Value>, about: About<'_>) -> Ordered<'a>
         .filter(|(length, _)| *length > SHORT)
         .max_by_key(|(length, _)| *length);
     let longest = longest.map(|(_, name)| name);
-    let rank = |(name, value): &Member<'_>| match leading.iter().position(|one| *one == *name) {
+    let rank = |(name, _): &Member<'_>| match leading.iter().position(|one| *one == *name) {
         Some(place) => place,
         None if Some(*name) == longest => usize::MAX,
-        None if key.is_some() && value.as_str() == key => leading.len() + 1,
         None => leading.len(),
     };
     let mut all: Vec<Member<'a>> = members.iter().collect();
@@ -149,6 +153,7 @@ fn ordered<'a>(members: &'a Map<String, Value>, about: About<'_>) -> Ordered<'a>
     Ordered {
         leading: count.count(),
         ends_in_text: longest.is_some(),
+        key,
         all,
     }
 }
@@ -191,6 +196,9 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     let widths = [SHORT, SHORT * 3 / 4, SHORT / 2];
     let of_leading = widths.into_iter().find(leading_fit).unwrap_or(SHORT);
     let piece = |(place, (name, value)): (usize, &Member<'_>)| {
+        if members.repeats_key(place, value) {
+            return None;
+        }
         let text = if members.leads(place) {
             of_leading
         } else {

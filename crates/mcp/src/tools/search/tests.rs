@@ -260,7 +260,9 @@ fn a_hit_by_meaning_is_labelled_and_proves_nothing() {
         "{text}"
     );
     assert!(
-        text.contains("1. by_meaning field_path=text \"We sold the automobile.\" complete=false"),
+        text.contains(
+            r#"1. by_meaning stream=messages title="Tuesday" field_path=text "We sold the automobile." complete=false"#
+        ),
         "{text}"
     );
     assert!(

@@ -361,7 +361,7 @@ fn evidence_line(
     let (text, was_cut) = one_line(&flat, &page.args.query, width);
     let complete = excerpt.complete && !was_cut;
     let line = format!(
-        "{}.{who}{by} field_path={field} {text} complete={complete} {read}",
+        "{}.{by}{who} field_path={field} {text} complete={complete} {read}",
         place + 1
     );
     (line, is_described)
@@ -455,7 +455,7 @@ fn fitting_line<'a>(
         .lines(!is_told)
         .find(|line| line.len() < share && line.len() <= allowed)
         .or_else(|| {
-            let mut narrow = draft.lines(!is_told).skip(2);
-            narrow.find(|line| line.len() <= allowed)
+            let narrowest = draft.lines(!is_told).last();
+            narrowest.filter(|line| line.len() <= allowed)
         })
 }

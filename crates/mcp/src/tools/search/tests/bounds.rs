@@ -75,7 +75,7 @@ fn every_hit_with_an_excerpt_says_who_and_when_and_the_others_do_too() {
         let line = text
             .lines()
             .find(|line| line.starts_with(&format!("{}. ", i + 1)) && line.contains(&id));
-        let line = line.unwrap();
+        let line = line.expect(&text);
         for part in [
             format!("offer {i}"),
             format!("time=2026-09-1{i}"),
