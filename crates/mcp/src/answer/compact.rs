@@ -184,32 +184,10 @@ fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown>
 /// As many members as fit: first those that lead, then short texts, which say what a record is, then other short values, then
 /// beginnings. A long text keeps room for its beginning, so that something of what was written is seen.
 fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
-    let level = |text| Level { text, entries: 2 };
     let all = &members.all;
     let mut room = width.saturating_sub("{,…}".len());
-    // A long title is cut before it takes the place of who and when.
-    let leading_fit = |text: &usize| {
-        let leading = all.iter().take(members.leading);
-        let pieces = leading.filter_map(|(name, value)| member(name, value, level(*text), width));
-        pieces.map(|piece| piece.text.len() + 1).sum::<usize>() <= room
-    };
-    let widths = [SHORT, SHORT * 3 / 4, SHORT / 2];
-    let of_leading = widths.into_iter().find(leading_fit).unwrap_or(SHORT);
-    let piece = |(place, (name, value)): (usize, &Member<'_>)| {
-        if members.repeats_key(place, value) {
-            return None;
-        }
-        let text = if members.leads(place) {
-            of_leading
-        } else {
-            SHORT
-        };
-        let piece = member(name, value, level(text), width);
-        let piece = piece.filter(|piece| members.leads(place) || !piece.was_cut);
-        piece.or_else(|| member(name, value, level(12), width))
-    };
+    let mut pieces = pieces(members, width, room);
     let last = all.len().checked_sub(1).filter(|_| members.ends_in_text);
-    let mut pieces: Vec<Option<Writer>> = all.iter().enumerate().map(piece).collect();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|place| {
         let is_whole = pieces[*place].as_ref().is_some_and(|piece| !piece.was_cut);
@@ -223,20 +201,12 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
         )
     });
     for place in order {
-        let kept = if last.is_some() && !members.leads(place) {
-            BEGINNING
-        } else {
-            0
-        };
-        if Some(place) == last {
-            let (name, value) = all[place];
-            let most = room.saturating_sub(name.len());
-            let beginnings = (12..=most).rev().step_by(4);
-            pieces[place] = beginnings
-                .filter_map(|text| member(name, value, level(text), width))
-                .find(|piece| piece.text.len() < room);
-            continue;
+        let is_last = Some(place) == last;
+        if is_last {
+            pieces[place] = beginning(all[place], room);
         }
+        let keeps_room = last.is_some() && !is_last && !members.leads(place);
+        let kept = if keeps_room { BEGINNING } else { 0 };
         match &pieces[place] {
             Some(written) if written.text.len() + kept < room => room -= written.text.len() + 1,
             _ => pieces[place] = None,
@@ -256,6 +226,41 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     separate(&mut text);
     text.push_str("…}");
     Shown { text, cut }
+}
+
+/// Each member as short as it is shown beside others, where it fits at all and says more than the key.
+fn pieces(members: &Ordered<'_>, width: usize, room: usize) -> Vec<Option<Writer>> {
+    let level = |text| Level { text, entries: 2 };
+    let all = &members.all;
+    // A long title is cut before it takes the place of who and when.
+    let leading_fit = |text: &usize| {
+        let leading = all.iter().take(members.leading);
+        let pieces = leading.filter_map(|(name, value)| member(name, value, level(*text), width));
+        pieces.map(|piece| piece.text.len() + 1).sum::<usize>() <= room
+    };
+    let widths = [SHORT, SHORT * 3 / 4, SHORT / 2];
+    let of_leading = widths.into_iter().find(leading_fit).unwrap_or(SHORT);
+    let piece = |(place, (name, value)): (usize, &Member<'_>)| {
+        if members.repeats_key(place, value) {
+            return None;
+        }
+        let leads = members.leads(place);
+        let text = if leads { of_leading } else { SHORT };
+        let piece = member(name, value, level(text), width);
+        let piece = piece.filter(|piece| leads || !piece.was_cut);
+        piece.or_else(|| member(name, value, level(12), width))
+    };
+    all.iter().enumerate().map(piece).collect()
+}
+
+/// As much of the beginning of a long text as fits.
+fn beginning((name, value): Member<'_>, room: usize) -> Option<Writer> {
+    let most = room.saturating_sub(name.len());
+    let mut beginnings = (12..=most).rev().step_by(4).filter_map(|text| {
+        let level = Level { text, entries: 2 };
+        member(name, value, level, room)
+    });
+    beginnings.find(|piece| piece.text.len() < room)
 }
 
 fn separate(text: &mut String) {

@@ -38,12 +38,11 @@ pub(super) fn shorten(session: &Session, hit: &mut SearchHit) {
         // What is marked says where the words are, and the length of the text where it ends.
         excerpt.matches = None;
         excerpt.text_end_chars = None;
-        // A field that is shown whole is read whole by the window that is read where none is named.
-        let is_whole = excerpt.truncated == Some(false);
-        let is_default = |limit: &mut u64| is_whole || *limit == DEFAULT_LIMIT_CHARS as u64;
         if let Some(read) = &mut excerpt.read {
-            read.limit_chars.take_if(is_default);
+            read.limit_chars
+                .take_if(|limit| *limit == DEFAULT_LIMIT_CHARS as u64);
         }
+        // The window that is read where none is named.
         let is_default =
             |read: &mut FieldWindowRead| read.limit_chars.is_none() && read.offset_chars == Some(0);
         excerpt.read.take_if(is_default);

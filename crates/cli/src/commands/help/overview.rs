@@ -57,7 +57,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Take data out",
-        &["export", "blob", "backup", "restore", "move", "migrate"],
+        &["export", "blob", "backup", "restore", "move"],
     ),
     (
         "Look after it",
@@ -69,6 +69,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "index",
             "model",
             "nodes",
+            "migrate",
             "delete",
             "purge",
             "completions",
