@@ -86,8 +86,13 @@ pub(super) fn words(error: &tokio_postgres::Error) -> String {
     if let Some(told) = error.as_db_error() {
         return format!("{} ({})", told.message(), told.code().code());
     }
+    with_causes(error)
+}
+
+/// An error and what caused it, in one line.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
+    let mut cause = error.source();
     while let Some(next) = cause {
         let more = next.to_string();
         if !words.contains(&more) {

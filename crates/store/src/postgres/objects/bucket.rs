@@ -20,6 +20,7 @@ use object_store::{
 
 use super::{Listed, Objects, Opened, is_old};
 use crate::blobs::{Received, receive};
+use crate::postgres::failure::with_causes;
 use crate::postgres::waiting::Waiting;
 use crate::sqlite::blobs::Verified;
 use crate::{Result, StoreError};
@@ -280,14 +281,5 @@ where
 
 /// The error with its causes, in one line.
 fn words(error: &Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        let more = next.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
-        }
-        cause = next.source();
-    }
-    words.replace(char::is_control, " ")
+    with_causes(error).replace(char::is_control, " ")
 }
