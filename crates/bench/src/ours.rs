@@ -158,6 +158,7 @@ impl OurSide {
             limit: TOP,
             after: None,
             count: false,
+            by_year: false,
             order: SearchOrder::Relevance,
         };
         let answer = self.store.search(&request)?;

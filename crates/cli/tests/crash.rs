@@ -159,6 +159,7 @@ fn found(store: &EmbeddedStore, word: &str) -> BTreeSet<String> {
         limit: 100_000,
         after: None,
         count: true,
+        by_year: false,
         order: SearchOrder::Relevance,
     };
     let answer = store.search(&request).unwrap();

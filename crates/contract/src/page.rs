@@ -134,6 +134,9 @@ pub struct Meta {
     /// How a search's number is made up. Only this process sees it.
     #[serde(skip)]
     pub by_stream: Vec<StreamCount>,
+    /// The same by the year of a hit's time, where that was asked; the oldest first.
+    #[serde(skip)]
+    pub by_year: Vec<(i16, u64)>,
     /// What a search looked at.
     pub recall: Option<Recall>,
     /// The time span of all matching records, if asked.
@@ -172,6 +175,7 @@ impl Default for Meta {
             count: Nullable::Value(ReportedCount::none()),
             count_accuracy: None,
             by_stream: Vec::new(),
+            by_year: Vec::new(),
             recall: None,
             window: None,
             index_maintenance: None,

@@ -33,6 +33,8 @@ pub struct SearchQuery {
     /// Where to go on; opaque.
     pub cursor: Option<String>,
     pub count: Count,
+    /// Whether what is counted is counted by year too. Only this process can ask so.
+    pub by_year: bool,
     pub order: SearchOrder,
     /// How many excerpts a hit has at most; see [`parse_excerpts`].
     pub excerpts: usize,
@@ -190,6 +192,7 @@ impl SearchQuery {
             limit: PageLimit::default(),
             cursor: None,
             count: Count::None,
+            by_year: false,
             order: SearchOrder::default(),
             excerpts: DEFAULT_EXCERPTS,
         })

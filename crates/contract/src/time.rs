@@ -45,6 +45,12 @@ impl Instant {
         let moment = Timestamp::from_microsecond(self.0).unwrap_or(nearest);
         format!("{moment:.3}")
     }
+
+    /// The year in UTC; none outside the years -9999 to 9999.
+    pub fn year(self) -> Option<i16> {
+        let moment = Timestamp::from_microsecond(self.0).ok()?;
+        Some(Offset::UTC.to_datetime(moment).year())
+    }
 }
 
 impl fmt::Display for Instant {

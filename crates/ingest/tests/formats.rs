@@ -353,6 +353,7 @@ fn every_record_with_a_text_is_found_by_search() {
                 limit: 100,
                 after: None,
                 count: false,
+                by_year: false,
                 order: SearchOrder::Relevance,
             });
             let hits = answer.unwrap().hits;

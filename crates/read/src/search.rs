@@ -205,6 +205,7 @@ impl Plan {
             limit: page_limit(query),
             after,
             count: query.count != Count::None,
+            by_year: query.by_year,
             order: store_order(query.order),
             expression: match query.matching {
                 Matching::Any => Expression::parse(&query.q),

@@ -102,6 +102,7 @@ pub(crate) fn count_each(
             limit: 0,
             after: None,
             count: true,
+            by_year: false,
             order: SearchOrder::Relevance,
         };
         Ok(session.store.search(&request)?.total.unwrap_or(0))

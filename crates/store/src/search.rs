@@ -103,6 +103,8 @@ pub struct SearchRequest {
     pub limit: usize,
     pub after: Option<SearchPosition>,
     pub count: bool,
+    /// Whether what is counted is counted by year too.
+    pub by_year: bool,
     pub order: SearchOrder,
 }
 
@@ -157,6 +159,8 @@ pub struct SearchAnswer {
     pub total: Option<u64>,
     /// How the total is made up.
     pub by_stream: Vec<(StreamRef, u64)>,
+    /// The same by the year of [`Scope::times`], where that was asked; records without a time are in none.
+    pub by_year: Vec<(i16, u64)>,
     /// How many records hold every word, in one form or another; [`EVERY_WORD`] means that or more.
     pub with_every_word: u64,
     /// The question with the other words that stood for its words.

@@ -58,10 +58,7 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
     page.next_changes_since = Nullable::or_absent(find("next_changes_since"));
     page.meta = Some(Meta {
         count: Nullable::or_absent(places.iter().find_map(|place| count(place))),
-        count_accuracy: None,
-        by_stream: Vec::new(),
         recall: body.pointer("/meta/recall").map(recall),
-        window: None,
         index_maintenance: body
             .pointer("/meta/index_maintenance/percent")
             .map(|percent| IndexMaintenance {
@@ -75,6 +72,7 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
             .and_then(|meta| text(meta, "next"))
             .map(str::to_owned),
         warnings: Some(warnings(body)),
+        ..Meta::default()
     });
     page
 }

@@ -32,6 +32,7 @@ pub(super) fn meta(
             count: *count,
         })
         .collect();
+    meta.by_year.clone_from(&answer.by_year);
     meta.count = Nullable::or_null(total.map(ReportedCount::Number));
     let visible = plan.searched.iter().map(|one| one.row.stream_ref());
     let rebuilding = visible

@@ -126,6 +126,7 @@ impl Question {
         query.period = self.year.map(year).unwrap_or_default();
         query.order = self.order;
         query.count = Count::Exact;
+        query.by_year = true;
         query.limit = PageLimit::new(HITS);
         query.cursor.clone_from(&self.cursor);
         Ok(query)
@@ -218,9 +219,10 @@ async fn answer(
         .map(|hit| row(viewer, &sources, hit))
         .collect();
     page.orders = orders(viewer, question.order);
-    let by_stream = meta.map(|meta| meta.by_stream.as_slice());
-    let narrowing = (shape.as_ref(), by_stream.unwrap_or_default());
-    page.facets = facets::read(viewer, question, &sources, narrowing).await?;
+    if let Some(meta) = meta {
+        let narrowing = (shape.as_ref(), meta);
+        page.facets = facets::read(viewer, question, &sources, narrowing).await?;
+    }
     if let Some(cursor) = found.next_cursor() {
         page.next = viewer.here.clone().at(cursor).to_string();
     }

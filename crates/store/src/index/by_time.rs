@@ -71,13 +71,8 @@ impl TimePage {
     pub(super) fn candidates(
         &self,
         search: &finding::Search<'_>,
-        restrictions: &[Restriction],
-        view: &View,
+        times: &[Times],
     ) -> tantivy::Result<(Candidates, finding::Ranking)> {
-        let mut times = Vec::new();
-        for segment in view.segments() {
-            times.push(Times::new(segment, restrictions)?);
-        }
         let mut candidates = Candidates::default();
         let figures = search.for_each(&mut |gate, document| {
             let ordinal = gate.segment.ordinal;
@@ -149,9 +144,17 @@ impl TimePage {
 }
 
 /// The time columns of one segment, for each restriction.
-struct Times(Vec<Vec<Column<i64>>>);
+pub(super) struct Times(Vec<Vec<Column<i64>>>);
 
 impl Times {
+    /// Those of all segments.
+    pub(super) fn of(view: &View, restrictions: &[Restriction]) -> tantivy::Result<Vec<Self>> {
+        let segments = view.segments();
+        segments
+            .map(|segment| Self::new(segment, restrictions))
+            .collect()
+    }
+
     fn new(segment: Segment<'_>, restrictions: &[Restriction]) -> tantivy::Result<Self> {
         let columns = segment.reader.fast_fields();
         let mut times = Vec::with_capacity(restrictions.len());
@@ -168,5 +171,9 @@ impl Times {
     fn first_time(&self, scope: usize, document: DocId) -> Option<i64> {
         let mut columns = self.0.get(scope)?.iter();
         columns.find_map(|column| column.first(document))
+    }
+
+    pub(super) fn year(&self, scope: usize, document: DocId) -> Option<i16> {
+        Instant(self.first_time(scope, document)?).year()
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RecordIndex;
-use super::by_time::TimePage;
+use super::by_time::{TimePage, Times};
 use super::engine::{OpenIndex, View};
 use super::finding::{
-    self, AfterScore, AskedWords, Name, Page, Question, Ranking, Searched, Statistics, Ties,
+    self, AfterScore, AskedWords, Counts, Name, Page, Question, Ranking, Searched, Statistics, Ties,
 };
 use super::meaning::Meant;
 use super::restrict::{Restriction, by_stream};
@@ -130,7 +130,13 @@ impl RecordIndex {
         };
         let question = Question::new(&words, &statistics).map_err(&failed)?;
         stop::check()?;
-        let search = finding::Search::new(&question);
+        let is_timed = request.by_year || request.order != SearchOrder::Relevance;
+        let times = is_timed.then(|| Times::of(&view, &restrictions));
+        let times = times.transpose().map_err(&failed)?.unwrap_or_default();
+        let mut search = finding::Search::new(&question);
+        if request.by_year {
+            search = search.by_year(&times);
+        }
         let vectors = self.look_up_vectors(meant, &entries)?;
         let generation = view.generation.wrapping_add(vectors.generation);
         let is_other = |after: SearchPosition| after.generation != generation;
@@ -139,6 +145,7 @@ impl RecordIndex {
             sources: &sources,
             view: &view,
             restrictions: &restrictions,
+            times: &times,
             searched: &searched,
             moved: request.after.is_some_and(is_other),
         };
@@ -151,12 +158,14 @@ impl RecordIndex {
         let has_more = chosen.len() > request.limit;
         chosen.truncate(request.limit);
         let (hits, complete) = self.fetch_hits(&sources, (generation, version), &chosen)?;
-        let by_scope = ranking.by_scope.filter(|_| request.count);
+        let counts = ranking.counts.filter(|_| request.count);
+        let counts = counts.as_ref();
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
-            total: by_scope.as_ref().map(|counts| counts.values().sum()),
-            by_stream: by_scope.map_or_else(Vec::new, |counts| by_stream_of(request, &counts)),
+            total: counts.map(|counts| counts.values().sum()),
+            by_stream: counts.map_or_else(Vec::new, |counts| by_stream_of(request, counts)),
+            by_year: counts.map_or_else(Vec::new, by_year_of),
             with_every_word: ranking.with_every_word,
             occurring: question.occurring(),
             prefix_truncated: question.prefix_truncated,
@@ -222,7 +231,7 @@ impl RecordIndex {
             after: asked.request.after.and_then(after_time),
         };
         let (view, sources) = (asked.view, asked.sources);
-        let candidates = page.candidates(search, asked.restrictions, view);
+        let candidates = page.candidates(search, asked.times);
         let (candidates, ranking) = candidates.map_err(super::engine::failed(self.path()))?;
         let names = |rows: &[u64]| self.names(sources, rows);
         let chosen = page.choose(view, &names, candidates)?.into_iter();
@@ -288,7 +297,8 @@ impl RecordIndex {
     /// their columns do not pass, and the stream is named as not complete.
     fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
         for scope in &request.scopes {
-            let ordered = request.order != SearchOrder::Relevance && !scope.times.is_empty();
+            let is_timed = request.by_year || request.order != SearchOrder::Relevance;
+            let ordered = is_timed && !scope.times.is_empty();
             let restricted = scope.time.is_some() || !scope.rules.is_empty();
             let tested = restricted || !scope.period.is_open();
             if ordered || tested || !scope.filters.is_empty() {
@@ -380,6 +390,8 @@ pub(super) struct Asked<'a> {
     sources: &'a Sources,
     view: &'a View,
     pub(super) restrictions: &'a [Restriction],
+    /// Read where hits are ordered or counted by time.
+    times: &'a [Times],
     pub(super) searched: &'a Searched<'a>,
     /// The index has changed since the previous page.
     pub(super) moved: bool,
@@ -424,10 +436,23 @@ fn after_time(position: SearchPosition) -> Option<(Option<Instant>, u64)> {
 }
 
 /// The streams of a request, each with the count of its scope.
-fn by_stream_of(request: &SearchRequest, by_scope: &BTreeMap<usize, u64>) -> Vec<(StreamRef, u64)> {
+fn by_stream_of(request: &SearchRequest, counts: &Counts) -> Vec<(StreamRef, u64)> {
     let scopes = request.scopes.iter().enumerate();
-    let count = |at: usize| by_scope.get(&at).copied().unwrap_or_default();
+    let count = |at: usize| {
+        let years = counts.range((at, None)..(at + 1, None));
+        years.map(|(_, count)| count).sum()
+    };
     scopes
         .map(|(at, scope)| (scope.stream.clone(), count(at)))
         .collect()
+}
+
+fn by_year_of(counts: &Counts) -> Vec<(i16, u64)> {
+    let mut by_year = BTreeMap::new();
+    for ((_, year), count) in counts {
+        if let Some(year) = year {
+            *by_year.entry(*year).or_default() += count;
+        }
+    }
+    by_year.into_iter().collect()
 }

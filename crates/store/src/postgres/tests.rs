@@ -327,6 +327,7 @@ pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
         limit: 10,
         after: None,
         count: true,
+        by_year: false,
         order: SearchOrder::Relevance,
     };
     let hits = store.search(&request).unwrap().hits;

@@ -361,6 +361,7 @@ mod tests {
             limit: 1_000,
             after: None,
             count: true,
+            by_year: false,
             order: SearchOrder::Relevance,
         };
         store.search(&request).unwrap().hits.len()

@@ -126,6 +126,46 @@ fn the_first_time_that_a_record_has_decides_and_numbers_are_no_times() {
 }
 
 #[test]
+fn hits_are_counted_by_the_year_of_their_time_in_every_order() {
+    on_every_mailbox(|store| {
+        add_mail(store, "home");
+        let timed = |id: &str, time: &str| {
+            let members = format!(r#""body":"tea","received_at":"{time}""#);
+            message_with(id, &members)
+        };
+        // The year is that of UTC.
+        let own = ["2025-12-31T23:59:59Z", "2026-01-01T00:30:00+01:00"];
+        let own = own.iter().zip(["a", "b"]).map(|(time, id)| timed(id, time));
+        let untimed = message_with("c", r#""body":"tea""#);
+        store.put(own.chain([untimed]).collect());
+        let newer = timed("d", "2026-06-01T00:00:00Z");
+        write(
+            store,
+            "home",
+            vec![newer, message_with("e", r#""body":"milk""#)],
+        );
+        let orders = [
+            SearchOrder::Relevance,
+            SearchOrder::Time(Direction::Descending),
+        ];
+        for order in orders {
+            let request = SearchRequest {
+                order,
+                by_year: true,
+                ..by_time(Direction::Ascending, 1)
+            };
+            let answer = store.search(&request).unwrap();
+            assert_eq!(answer.by_year, [(2025, 2), (2026, 1)]);
+            assert_eq!(answer.total, Some(4));
+            let by_stream: Vec<u64> = answer.by_stream.iter().map(|one| one.1).collect();
+            assert_eq!(by_stream, [3, 1, 0]);
+        }
+        let plain = store.search(&by_time(Direction::Ascending, 1)).unwrap();
+        assert!(plain.by_year.is_empty());
+    });
+}
+
+#[test]
 fn pages_by_time_go_on_where_they_were_while_records_come_and_go() {
     // AN-01
     on_every_mailbox(|store| {

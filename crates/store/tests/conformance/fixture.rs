@@ -319,6 +319,7 @@ pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
         limit: 1_000,
         after: None,
         count: true,
+        by_year: false,
         order: SearchOrder::Relevance,
     }
 }

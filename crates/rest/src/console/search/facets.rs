@@ -1,14 +1,13 @@
-//! What a search can be narrowed by: connections and streams, each with how many of the hits it has, then the years, and the
-//! values that the declaration of a chosen stream groups by, each with how many a search there finds. All are counted over
-//! the read contract.
+//! What a search can be narrowed by: connections, streams and years, each with how many of the hits it has, and the values
+//! that the declaration of a chosen stream groups by, each with how many a search there finds. All are counted over the
+//! read contract.
 
 use contract::aggregate::{AggregateQuery, GroupBy, Grouping, Metric};
 use contract::id::StreamName;
-use contract::page::StreamCount;
+use contract::page::{Meta, StreamCount};
 use contract::query::{Count, Filter, PageLimit};
 use contract::reader::ReadContract as _;
-use contract::search::{SearchOrder, SearchQuery};
-use contract::time::Instant;
+use contract::search::SearchQuery;
 use read::GrantReader;
 use tokio::task::JoinSet;
 
@@ -52,12 +51,12 @@ pub(super) async fn read(
     viewer: &Viewer,
     question: &Question,
     sources: &Sources,
-    (shape, found): (Option<&StreamShape>, &[StreamCount]),
+    (shape, found): (Option<&StreamShape>, &Meta),
 ) -> Result<Vec<Facet>, Problem> {
     let mut facets = vec![
-        connections(viewer, question, sources, found),
-        streams(viewer, question, sources, found),
-        years(viewer, question).await?,
+        connections(viewer, question, sources, &found.by_stream),
+        streams(viewer, question, sources, &found.by_stream),
+        years(viewer, question, &found.by_year).await?,
     ];
     let fields = shape.into_iter().flat_map(|shape| &shape.fields);
     let telling = fields.filter(|field| field.groups && field.exact && !field.is_time);
@@ -150,43 +149,46 @@ fn most_first(mut counted: Vec<(Option<u64>, Choice)>) -> Vec<Choice> {
     counted.map(|(_, choice)| choice).collect()
 }
 
-/// The years from the oldest hit to the newest, the last ones first.
-async fn years(viewer: &Viewer, question: &Question) -> Result<Facet, Problem> {
-    let mut candidates = Vec::new();
-    let oldest = outermost_year(viewer, question, SearchOrder::Oldest).await?;
-    let newest = outermost_year(viewer, question, SearchOrder::Newest).await?;
-    if let (Some(oldest), Some(newest)) = (oldest, newest) {
-        for year in (oldest..=newest).rev().take(MAX_CHOICES) {
-            let mut query = question.narrowed(None)?;
-            query.period = super::year(year);
-            candidates.push(Candidate {
-                name: year.to_string(),
-                value: year.to_string(),
-                query,
-            });
-        }
-    }
-    let here = question.year.map(|year| year.to_string());
-    Ok(Facet {
-        name: "Year".to_owned(),
-        choices: counted(viewer, "year", here.as_deref(), candidates).await,
-        clear: clear(viewer, here.as_deref(), "year"),
-    })
-}
-
-/// The year of the first hit in an order of time.
-async fn outermost_year(
+/// The years that have hits, the last ones first.
+async fn years(
     viewer: &Viewer,
     question: &Question,
-    order: SearchOrder,
-) -> Result<Option<u16>, Problem> {
-    let mut query = question.narrowed(None)?;
-    query.order = order;
-    query.limit = PageLimit::new(1);
-    let page = viewer.reader.search(query).await?;
-    let first = page.data.first();
-    let at = first.and_then(|hit| Instant::parse(hit.authored_at.as_deref()?));
-    Ok(at.and_then(|at| at.to_rfc3339_millis().get(..4)?.parse().ok()))
+    found: &[(i16, u64)],
+) -> Result<Facet, Problem> {
+    let in_all_years;
+    let found = match question.year {
+        None => found,
+        // Hits of one year do not tell of the others.
+        Some(_) => {
+            let mut query = question.narrowed(None)?;
+            query.count = Count::Exact;
+            query.by_year = true;
+            query.limit = PageLimit::new(1);
+            in_all_years = viewer.reader.search(query).await?.meta;
+            let years = in_all_years.as_ref().map(|meta| meta.by_year.as_slice());
+            years.unwrap_or_default()
+        }
+    };
+    let here = question.year.map(|year| year.to_string());
+    let last = found.iter().rev().take(MAX_CHOICES);
+    let mut choices: Vec<Choice> = last
+        .map(|(year, count)| {
+            let year = year.to_string();
+            let address = viewer.here.clone().set("year", &year);
+            let is_here = here.as_ref() == Some(&year);
+            choice(year, Some(*count), &address, is_here)
+        })
+        .collect();
+    if let Some(year) = &here
+        && !choices.iter().any(|choice| choice.here)
+    {
+        choices.push(choice(year.clone(), Some(0), &viewer.here, true));
+    }
+    Ok(Facet {
+        name: "Year".to_owned(),
+        choices,
+        clear: clear(viewer, here.as_deref(), "year"),
+    })
 }
 
 /// The most common values of a field, as far as its declaration groups by it.

@@ -41,7 +41,7 @@ pub(super) use forms::Families;
 pub(super) use levels::SegmentRanges;
 pub(super) use question::{AskedWords, Question};
 pub(super) use rank::{
-    AfterScore, Found, Name, Page, Ranking, Ties, arrange, rank, retain_following,
+    AfterScore, Counts, Found, Name, Page, Ranking, Ties, arrange, rank, retain_following,
 };
 pub(super) use rows::{RowSet, listed_rows};
 pub(super) use search::Search;

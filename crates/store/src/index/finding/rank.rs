@@ -84,13 +84,17 @@ impl Found {
     }
 }
 
+/// The number of a document's scope, and its year, where it has a time and years are counted.
+pub(in crate::index) type CountedBy = (usize, Option<i16>);
+pub(in crate::index) type Counts = BTreeMap<CountedBy, u64>;
+
 /// The order of documents, and figures about all of them.
 #[derive(Default)]
 pub(in crate::index) struct Ranking {
     /// Best first.
     pub(in crate::index) found: Vec<Found>,
-    /// How many match, by the number of their scope, if that was asked.
-    pub(in crate::index) by_scope: Option<BTreeMap<usize, u64>>,
+    /// How many match, if that was asked.
+    pub(in crate::index) counts: Option<Counts>,
     /// How many hold every word.
     pub(in crate::index) with_every_word: u64,
 }
@@ -107,9 +111,9 @@ pub(in crate::index) fn rank(
         page.after = current(search, page.after, lenders, ties)?;
     }
     let (selection, floor) = select(search, &page, lenders, ties)?;
-    let by_scope = page
+    let counts = page
         .count
-        .then(|| selection.by_scope(&mut Coverages::new(search.question), floor));
+        .then(|| selection.counts(&mut Coverages::new(search.question), floor));
     let mut found = placed(search, selection, floor, ties)?;
     if let Some(after) = page.after {
         retain_following(&mut found, after, ties);
@@ -117,7 +121,7 @@ pub(in crate::index) fn rank(
     found.truncate(page.limit);
     Ok(Ranking {
         found,
-        by_scope,
+        counts,
         with_every_word: search.with_every_word()?,
     })
 }

@@ -4,7 +4,7 @@
 //! best. That is tried first, and then no list of a form is read.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use tantivy::{DocAddress, DocId};
 
@@ -14,12 +14,13 @@ use super::levels::MARGIN;
 use super::lookups::SegmentLookups;
 use super::question::Question;
 use super::ranges::{Bounds, Scale};
-use super::rank::Ranking;
+use super::rank::{CountedBy, Counts, Ranking};
 use super::reading::{Reading, choose_first};
 use super::selection::{Coverages, Selection};
 use super::window::{
     Match, Matches, Negligible, WindowScores, for_each_match, for_each_with_all, matches_of,
 };
+use crate::index::by_time::Times;
 use crate::search::EVERY_WORD;
 use crate::stop;
 
@@ -48,6 +49,8 @@ pub(in crate::index) struct Search<'q> {
     pub(super) question: &'q Question<'q>,
     /// With all other forms of its words. Where they cannot matter, they are not looked up.
     whole: OnceCell<Vec<SegmentLookups<'q>>>,
+    /// The times of each segment, where matches are counted by year.
+    times: Option<&'q [Times]>,
 }
 
 impl<'q> Search<'q> {
@@ -55,6 +58,15 @@ impl<'q> Search<'q> {
         Self {
             question,
             whole: OnceCell::new(),
+            times: None,
+        }
+    }
+
+    /// Counts matches by year too.
+    pub(in crate::index) fn by_year(self, times: &'q [Times]) -> Self {
+        Self {
+            times: Some(times),
+            ..self
         }
     }
 
@@ -217,10 +229,10 @@ impl<'q> Search<'q> {
             return;
         }
         if selection.count {
-            let Some(within) = gate.scope_of(found.document) else {
+            let Some(counted_by) = self.counted_by(gate, found.document) else {
                 return;
             };
-            let counted = selection.by_clauses.entry((within, found.clauses));
+            let counted = selection.by_clauses.entry((counted_by, found.clauses));
             *counted.or_default() += 1;
         } else if !selection.wants(score) || !gate.admits(found.document) {
             return;
@@ -235,6 +247,15 @@ impl<'q> Search<'q> {
             address: DocAddress::new(gate.segment.ordinal, found.document),
             coverage,
         });
+    }
+
+    /// What an admitted document is counted by.
+    fn counted_by(&self, gate: &Gate<'_>, document: DocId) -> Option<CountedBy> {
+        let scope = gate.scope_of(document)?;
+        let times = self
+            .times
+            .and_then(|times| times.get(gate.segment.ordinal as usize));
+        Some((scope, times.and_then(|times| times.year(scope, document))))
     }
 
     fn has_required(&self, clauses: u64) -> bool {
@@ -277,14 +298,14 @@ impl<'q> Search<'q> {
         self.pass(&mut selection)?;
         let floor = selection.best_coverage() * LEAST_COVERAGE;
         let mut coverages = Coverages::new(self.question);
-        let (mut by_scope, mut scores) = (BTreeMap::new(), WindowScores::new());
+        let (mut counts, mut scores) = (Counts::new(), WindowScores::new());
         for lookups in self.whole()? {
             let mut taking = Taking(|found: Match| {
                 if self.has_required(found.clauses)
                     && coverages.of(found.clauses) >= floor
-                    && let Some(scope) = lookups.gate.scope_of(found.document)
+                    && let Some(counted_by) = self.counted_by(lookups.gate, found.document)
                 {
-                    *by_scope.entry(scope).or_default() += 1;
+                    *counts.entry(counted_by).or_default() += 1;
                     each(lookups.gate, found.document);
                 }
             });
@@ -292,7 +313,7 @@ impl<'q> Search<'q> {
         }
         Ok(Ranking {
             found: Vec::new(),
-            by_scope: Some(by_scope),
+            counts: Some(counts),
             with_every_word: self.with_every_word()?,
         })
     }

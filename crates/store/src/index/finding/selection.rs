@@ -1,12 +1,12 @@
 //! What one look at all matches of a question gathers: the best, and figures about all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use tantivy::DocAddress;
 
 use super::best::{Best, Ranked, Threshold};
 use super::question::Question;
-use super::rank::{NEIGHBOURS, Page};
+use super::rank::{CountedBy, Counts, NEIGHBOURS, Page};
 
 /// The coverage of each set of clauses, computed once.
 pub(super) struct Coverages<'q> {
@@ -62,8 +62,8 @@ pub(super) struct Selection {
     /// The score below which nothing matters, where that is known before.
     pub(super) at_least: Option<f32>,
     threshold: Option<Threshold>,
-    /// How many match, by the number of their scope and by their clauses.
-    pub(super) by_clauses: HashMap<(usize, u64), u64>,
+    /// How many match, by what they are counted by and by their clauses.
+    pub(super) by_clauses: HashMap<(CountedBy, u64), u64>,
 }
 
 impl Selection {
@@ -146,19 +146,15 @@ impl Selection {
         best.map_or(0.0, |best| best.coverage)
     }
 
-    /// How many cover enough, by the number of their scope.
-    pub(super) fn by_scope(
-        &self,
-        coverages: &mut Coverages<'_>,
-        floor: f32,
-    ) -> BTreeMap<usize, u64> {
-        let mut by_scope = BTreeMap::new();
-        for ((scope, clauses), count) in &self.by_clauses {
+    /// How many cover enough.
+    pub(super) fn counts(&self, coverages: &mut Coverages<'_>, floor: f32) -> Counts {
+        let mut counts = Counts::new();
+        for ((counted_by, clauses), count) in &self.by_clauses {
             if coverages.of(*clauses) >= floor {
-                *by_scope.entry(*scope).or_default() += count;
+                *counts.entry(*counted_by).or_default() += count;
             }
         }
-        by_scope
+        counts
     }
 
     /// Whether documents that cover too little took the place of others.
