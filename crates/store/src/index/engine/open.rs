@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError, Term};
+use tantivy::{
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, SegmentMeta, TantivyError, Term,
+};
 
 use super::schema::{self, Capacity, Fields, Indexable};
 use super::verify::{MergeWhole, Verifier};
@@ -316,11 +318,22 @@ impl OpenIndex {
         Ok(changed)
     }
 
-    /// Waits for background merges, so that the folder is at rest.
+    /// Waits for background merges, so that the folder is at rest, and merges what is small beside the rest: a search looks at
+    /// every segment.
     pub(crate) fn rest(&self) -> Result<()> {
         let _pass = self.pass();
         let mut writing = self.writing();
-        if writing.uncommitted == 0 {
+        if writing.uncommitted > 0 {
+            return Ok(());
+        }
+        self.finish_merges(&mut writing)?;
+        let segments = self.index.searchable_segment_metas();
+        let small = small(segments.map_err(failed(&self.folder))?);
+        if small.len() > 1 {
+            self.verifier.check_again(&small)?;
+            let ids: Vec<_> = small.iter().map(SegmentMeta::id).collect();
+            let merged = self.writer(&mut writing)?.merge(&ids).wait();
+            merged.map_err(failed(&self.folder))?;
             self.finish_merges(&mut writing)?;
         }
         Ok(())
@@ -495,6 +508,21 @@ pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ 
     }
 }
 
+/// The segments that are left when each of the others is larger than all smaller ones together. Merging these whenever the index
+/// is at rest copies a document no more often than the number of documents has binary digits.
+fn small(mut segments: Vec<SegmentMeta>) -> Vec<SegmentMeta> {
+    segments.sort_by_key(SegmentMeta::num_docs);
+    let (mut smaller, mut count) = (0, 0);
+    for (number, segment) in segments.iter().enumerate() {
+        if segment.num_docs() <= smaller {
+            count = number + 1;
+        }
+        smaller += segment.num_docs();
+    }
+    segments.truncate(count);
+    segments
+}
+
 #[cfg(test)]
 mod tests {
     use tantivy::TantivyDocument;
@@ -538,6 +566,39 @@ mod tests {
         let term = Term::from_field_u64(index.fields.row, row);
         let query = TermQuery::new(term, IndexRecordOption::Basic);
         index.reader.searcher().search(&query, &Count).unwrap() > 0
+    }
+
+    #[test]
+    fn at_rest_each_segment_is_larger_than_all_smaller_ones_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = OpenIndex::fresh(folder.path(), [0; 16], Capacity::default()).unwrap();
+        let sizes = || {
+            let segments = index.index.searchable_segment_metas().unwrap();
+            let mut sizes: Vec<u32> = segments.iter().map(SegmentMeta::num_docs).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        let mut row = 0;
+        for (added, at_rest) in [
+            (5, vec![5]),
+            (2, vec![2, 5]),
+            (2, vec![4, 5]),
+            (1, vec![10]),
+            (1, vec![1, 10]),
+        ] {
+            let mut writing = index.writing();
+            for _ in 0..added {
+                row += 1;
+                let document = row_only(&index, row);
+                let writer = index.writer(&mut writing).unwrap();
+                writer.add_document(document).unwrap();
+            }
+            index.commit(&mut writing).unwrap();
+            drop(writing);
+            index.rest().unwrap();
+            assert_eq!(sizes(), at_rest);
+        }
+        assert!((1..=row).all(|row| is_found(&index, row)));
     }
 
     #[test]
