@@ -165,13 +165,20 @@ impl<'q> ClauseBounds<'q> {
         }
     }
 
-    /// Adds the ranges of all windows with anything but the word itself, one bit each.
-    pub(super) fn add_forms(&self, ranges: &mut [u64]) {
-        let mut bands = InBands::of_all(0);
+    /// Adds the ranges of all windows in which anything but the word itself scores so much, one bit each.
+    pub(super) fn add_forms(&self, score: f32, ranges: &mut [u64]) {
+        let mut bands = self.from(score.max(f32::MIN_POSITIVE));
         for band in bands.ways.iter_mut().take(self.own) {
             *band = None;
         }
         self.add_ranges(&bands, ranges);
+    }
+
+    /// The most that anything but the word itself scores.
+    pub(super) fn most_by_forms(&self) -> f32 {
+        let ways = self.ways.iter().skip(self.own);
+        let ways = ways.map(|way| way.word.levels.best() * way.most);
+        ways.fold(self.short.most, f32::max)
     }
 
     /// What anything but the word itself scores in a range.

@@ -186,8 +186,9 @@ impl List<'_> {
     #[inline]
     fn read_until(&mut self, gate: &Gate<'_>, end: DocId, each: &mut impl FnMut(DocId, f32)) {
         loop {
-            let entries = self.entries.docs().iter().zip(self.entries.freqs());
-            for (document, times) in entries.skip(self.at) {
+            let documents = self.entries.docs().get(self.at..).unwrap_or_default();
+            let times = self.entries.freqs().get(self.at..).unwrap_or_default();
+            for (document, times) in documents.iter().zip(times) {
                 if *document >= end {
                     return;
                 }

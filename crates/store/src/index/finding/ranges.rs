@@ -143,6 +143,9 @@ impl<'q> Bounds<'q> {
     /// By window, the ranges with documents that may score so much, one bit each, and some that cannot. All windows are looked at
     /// together: of most of them nothing is left.
     pub(super) fn possible(&self, score: f32, coverages: &mut Coverages<'_>) -> Vec<u64> {
+        if self.is_kept_to_forms() {
+            return self.possible_with_forms(score, coverages);
+        }
         let (first, second) = self.strongest;
         let first = self.clauses.get(first);
         let second = second.and_then(|second| self.clauses.get(second));
@@ -167,13 +170,38 @@ impl<'q> Bounds<'q> {
                 *all |= one & other;
             }
         }
-        if self.forms != 0 {
+        possible
+    }
+
+    /// The same for documents that have another form of a clause: in its range both the form and the strongest other clause must
+    /// be as good as the rest leaves to be scored.
+    fn possible_with_forms(&self, score: f32, coverages: &mut Coverages<'_>) -> Vec<u64> {
+        let ceiling = |number: usize| self.ceilings.get(number).copied().unwrap_or(0.0);
+        let numbers = (0..self.clauses.len()).filter(|number| ceiling(*number) > 0.0);
+        let all = numbers.fold(0, |all, number| all | 1_u64 << (number % 64));
+        let needed = score / coverages.of(all).max(f32::MIN_POSITIVE) / MARGIN;
+        let mut possible = vec![0; self.by_window.len()];
+        let (mut one, mut other) = (possible.clone(), possible.clone());
+        for (number, clause) in self.by_forms() {
+            let others = (0..self.clauses.len()).filter(|other| *other != number);
+            let by_others: f32 = others.clone().map(ceiling).sum();
             one.fill(0);
-            for (_, clause) in self.by_forms() {
-                clause.add_forms(&mut one);
+            clause.add_forms(needed - by_others, &mut one);
+            let strongest = others.max_by(|one, other| ceiling(*one).total_cmp(&ceiling(*other)));
+            if let Some((strongest, clause_beside)) =
+                strongest.and_then(|number| Some((number, self.clauses.get(number)?)))
+            {
+                let rest = by_others - ceiling(strongest) + clause.most_by_forms();
+                if needed > rest {
+                    other.fill(0);
+                    clause_beside.add_ranges(&clause_beside.from(needed - rest), &mut other);
+                    for (one, other) in one.iter_mut().zip(&other) {
+                        *one &= other;
+                    }
+                }
             }
             for (all, one) in possible.iter_mut().zip(&one) {
-                *all &= one;
+                *all |= one;
             }
         }
         possible
