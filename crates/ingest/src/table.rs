@@ -185,7 +185,7 @@ fn infer_one(
     } else {
         seen.read_json(reader, format)?;
     }
-    if seen.columns.is_empty() {
+    if seen.columns.is_empty() || seen.rows == 0 {
         return Err(no_rows());
     }
     seen.check(told)?;
