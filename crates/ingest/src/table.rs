@@ -5,6 +5,7 @@ mod cells;
 mod column;
 mod csv_rows;
 mod hints;
+mod place;
 mod row_key;
 mod seen;
 mod told;
@@ -19,6 +20,7 @@ pub(crate) use self::cells::{DateOrder, date, iso, number};
 use self::csv_rows::CsvRows;
 pub(crate) use self::csv_rows::{is_header, unique as unique_names};
 pub(crate) use self::hints::{CellHint, TableHints};
+pub use self::place::{DeclaredSource, KnownStream, TablePlace, free_key, place, title};
 pub(crate) use self::row_key::RowKeys;
 use self::seen::Seen;
 pub use self::told::{Told, ToldType, WrittenDate};
@@ -27,6 +29,9 @@ use crate::importers::Outline;
 use crate::input::{Format, Input};
 use crate::lines::{Lines, MAX_LINE_BYTES};
 use crate::sheets::{Headed, Sheet, Sheets};
+
+/// Members of lines that say themselves where they belong.
+const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
 
 /// What the tables of a file were found to be.
 #[derive(Debug, Clone)]
@@ -70,7 +75,8 @@ pub struct TableColumns {
     pub columns: Vec<String>,
 }
 
-/// The columns of the tables of a file, or the members of its first row. Nothing if it has none. `log` is what was written beside a database and is not yet in it.
+/// The columns of the tables of a file, or the members of its first row. Nothing if it has none, or if its lines say themselves
+/// where they belong. `log` is what was written beside a database and is not yet in it.
 pub fn tables(
     input: Input,
     title: &str,
@@ -104,7 +110,8 @@ pub fn tables(
         }
     };
     let mut found = found.map_err(|error| error.named(&name))?;
-    found.retain(|table| !table.columns.is_empty());
+    let is_envelope = |name: &String| ENVELOPE.contains(&name.as_str());
+    found.retain(|table| !table.columns.iter().all(is_envelope));
     Ok(found)
 }
 
@@ -178,7 +185,7 @@ fn infer_one(
     } else {
         seen.read_json(reader, format)?;
     }
-    if seen.columns.is_empty() {
+    if seen.columns.is_empty() || seen.rows == 0 {
         return Err(no_rows());
     }
     seen.check(told)?;

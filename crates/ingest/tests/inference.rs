@@ -37,6 +37,13 @@ fn what_no_value_proves_is_said() {
     assert!(numbered.declaration.contains("\"column_2\""));
 }
 
+#[test]
+fn columns_without_rows_tell_no_types() {
+    assert!(infer("x.csv", "day,amount\n").is_none());
+    assert!(infer("x.csv", "day,amount\n1\n").is_none());
+    assert!(infer("x.json", "[]").is_none());
+}
+
 proptest! {
     #[test]
     fn every_row_fits_the_declaration_that_was_made_of_it(

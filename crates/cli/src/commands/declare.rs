@@ -94,7 +94,7 @@ fn print_for_table(options: &Options, context: &Context) -> CommandResult {
         return Ok(());
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let title = name.split_once('.').map_or(&*name, |(stem, _)| stem);
+    let title = ingest::table::title(&name);
     let told = options.table.told();
     let slug = ingest::table::slug(title);
     let inferred = table::infer(open_input(path)?, path, (title, &slug), &told)?;

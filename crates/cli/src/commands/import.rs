@@ -308,6 +308,7 @@ impl Run<'_> {
         ImportRequest {
             connection_id,
             export,
+            declaration: None,
             stream: target.stream.as_ref().map(ToString::to_string),
             dry_run: self.options.dry_run,
             revive: self.options.revive,

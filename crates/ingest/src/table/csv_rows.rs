@@ -1,6 +1,7 @@
 //! The rows of a table as text, where nothing tells how it is written: delimiter, lines before the header, and the header are
 //! found by looking at the first rows.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Cursor, Read};
 
 use serde_json::{Value, json};
@@ -139,6 +140,9 @@ pub(crate) fn is_header(cells: &[String]) -> bool {
 /// Names for columns that have none, or that of another.
 pub(crate) fn unique(header: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let mut taken = HashSet::new();
+    // Where counting goes on for a name that comes again: a made-up table may have it a million times.
+    let mut counts: HashMap<String, usize> = HashMap::new();
     for (at, cell) in header.iter().enumerate() {
         let given: String = cell
             .trim()
@@ -152,12 +156,26 @@ pub(crate) fn unique(header: &[String]) -> Vec<String> {
             given
         };
         let mut name = given.clone();
-        let mut count = 2;
-        while names.contains(&name) {
+        while !taken.insert(name.clone()) {
+            let count = counts.entry(given.clone()).or_insert(2);
             name = format!("{given}_{count}");
-            count += 1;
+            *count += 1;
         }
         names.push(name);
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_gets_a_name_of_its_own_however_many_there_are() {
+        let header = ["a", "a_2", "", "a", "a", "column_3"].map(str::to_owned);
+        let names = ["a", "a_2", "column_3", "a_3", "a_4", "column_3_2"];
+        assert_eq!(unique(&header), names);
+        let many = unique(&vec!["x".to_owned(); 200_000]);
+        assert_eq!(many.last().unwrap(), "x_200000");
+    }
 }

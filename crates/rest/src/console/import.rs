@@ -1,6 +1,7 @@
 //! Importing in the browser: files are uploaded, recognised, tried, and then imported with a report. Both go on without
 //! the browser; the page of the upload shows how far they are.
 
+mod inferred;
 mod jobs;
 mod multipart;
 mod receiving;
@@ -13,8 +14,10 @@ use std::sync::Arc;
 use askama::Template;
 use axum::http::StatusCode;
 use contract::error::{ErrorCode, ReadError};
-use ingest::Export;
+use ingest::table::Inferred;
+use ingest::{Export, Format};
 
+use self::inferred::InferredRow;
 pub(crate) use self::jobs::ImportJobs;
 use self::jobs::{Job, Outcome, ProgressRow};
 use self::multipart::Multipart;
@@ -29,7 +32,7 @@ use super::{html, see_other, session};
 use crate::body_stream::{discard, incoming_body};
 use crate::form::Form;
 use crate::history;
-use crate::owner::wire::ImportRequest;
+use crate::owner::wire::{ImportRequest, Refusal};
 use crate::owner::{blocking, import_files};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -102,6 +105,8 @@ struct GroupRow {
     files: Vec<String>,
     more_files: usize,
     places: Vec<Place>,
+    /// What a source would be that is made of it.
+    inferred: Option<InferredRow>,
     /// What a try found; nothing where there is no place to try.
     tried: Option<ReportRow>,
 }
@@ -204,7 +209,7 @@ pub(super) async fn upload(context: RequestContext) -> HandlerResult {
 async fn look_at(service: &Arc<Service>, staged: Staged, form: Form) {
     let id = staged.id.clone();
     ImportJobs::run(service, &id, false, move |service, job| {
-        match contents(&staged) {
+        match contents(&staged).map(Contents::with_tables) {
             Ok(contents) => {
                 Outcome::Reviewed(Arc::new(review(service, &staged, &contents, (&form, job))))
             }
@@ -303,7 +308,7 @@ async fn import(service: &Arc<Service>, staged: Staged, form: Form) {
     let id = staged.id.clone();
     ImportJobs::run(service, &id, true, move |service, job| {
         let contents = match contents(&staged) {
-            Ok(contents) => contents,
+            Ok(contents) => contents.with_tables(),
             Err(problem) => return Outcome::Failed(problem.error.message.clone()),
         };
         job.begin(&contents.groups);
@@ -315,7 +320,8 @@ async fn import(service: &Arc<Service>, staged: Staged, form: Form) {
                 upload: &staged.id,
                 dry: false,
             };
-            reports.push(run.group((number, group), chosen(&form, number)));
+            let (report, _) = run.group((number, group), chosen(&form, number));
+            reports.push(report);
         }
         // What was stopped can be tried once more.
         if reports.iter().all(|report| report.stopped.is_empty()) {
@@ -361,24 +367,30 @@ fn review(
     job.begin(&contents.groups);
     let mut groups = Vec::new();
     for (number, group) in contents.groups.iter().enumerate() {
-        let places = target::places(service, group, chosen(form, number));
-        let place = places
-            .iter()
-            .find(|place| place.chosen)
-            .map(|place| place.value.clone());
+        let wanted = chosen(form, number);
+        let mut places = target::places(service, group, wanted);
         let run = Run {
             service,
             job,
             upload: &staged.id,
             dry: true,
         };
+        let mut tried = run.chosen((number, group), &places);
+        // Columns that a stream has too do not make it a place that takes the table.
+        let is_refused = matches!(&tried, Some((report, _)) if !report.stopped.is_empty());
+        if is_refused && wanted.is_empty() && group.makes_source() {
+            target::choose(&mut places, NEW);
+            tried = run.chosen((number, group), &places);
+        }
+        let (tried, inferred) = tried.unzip();
         let files = group.files.iter().take(SHOWN).map(|file| label(&file.name));
         groups.push(GroupRow {
             number,
             title: title(group),
             files: files.collect(),
             more_files: group.files.len().saturating_sub(SHOWN),
-            tried: place.map(|place| run.group((number, group), &place)),
+            inferred: inferred.flatten().as_ref().map(InferredRow::from),
+            tried,
             places,
         });
     }
@@ -386,10 +398,16 @@ fn review(
 }
 
 fn title(group: &Group) -> String {
-    match group.export {
-        Some(export) => export.title().to_owned(),
-        None => "JSON lines or tables".to_owned(),
-    }
+    let Some(export) = group.export else {
+        let of = |what: &str, title: &str| label(&format!("{what} {title}"));
+        return match group.table().map(|file| (file.format(), file.title())) {
+            Some((Format::Csv | Format::Json, title)) => of("Table", title),
+            Some((Format::Workbook, title)) => of("Workbook", title),
+            Some((Format::Database, title)) => of("Database", title),
+            _ => "JSON lines".to_owned(),
+        };
+    };
+    export.title().to_owned()
 }
 
 /// An import of an upload, or a try.
@@ -401,8 +419,18 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Imports a group, or only tries to.
-    fn group(&self, (number, group): (usize, &Group), to: &str) -> ReportRow {
+    /// What comes of a group in the place that is chosen.
+    fn chosen(
+        &self,
+        group: (usize, &Group),
+        places: &[Place],
+    ) -> Option<(ReportRow, Option<Inferred>)> {
+        let place = places.iter().find(|place| place.chosen)?;
+        Some(self.group(group, &place.value))
+    }
+
+    /// Imports a group, or only tries to. Also says what a source is that is made of it.
+    fn group(&self, (number, group): (usize, &Group), to: &str) -> (ReportRow, Option<Inferred>) {
         let title = title(group);
         let mut request = ImportRequest {
             dry_run: self.dry,
@@ -410,27 +438,53 @@ impl Run<'_> {
             upload: Some(self.upload.to_owned()),
             ..ImportRequest::default()
         };
-        match (group.export, to, self.dry) {
-            (Some(export), NEW, true) => request.export = Some(export.as_str().to_owned()),
-            _ => match target::resolve(self.service, group, to) {
-                Ok((connection, stream)) => {
-                    request.connection_id = Some(connection.to_string());
-                    request.stream = stream;
-                }
-                Err(refused) => return ReportRow::refused(&title, &refused),
-            },
-        }
+        let inferred = match self.aim(&mut request, group, to) {
+            Ok(inferred) => inferred,
+            Err(refused) => return (ReportRow::refused(&title, &refused), None),
+        };
         let mut files = OpenedFiles(group.files.clone().into_iter());
         let imported = import_files(self.service, &request, &mut files, &|reached| {
             self.job.reach(number, reached);
         });
         self.job.end(number);
-        match imported {
+        let report = match imported {
             Ok(imported) => {
                 let connection = request.connection_id.unwrap_or_default();
                 ReportRow::new(&title, &imported, &connection)
             }
             Err(refused) => ReportRow::refused(&title, &refused),
+        };
+        (report, inferred)
+    }
+
+    /// Says where a group goes. What is not there yet is added, unless it is a try.
+    fn aim(
+        &self,
+        request: &mut ImportRequest,
+        group: &Group,
+        to: &str,
+    ) -> Result<Option<Inferred>, Refusal> {
+        let store = &*self.service.store;
+        match (group.export, to) {
+            (Some(export), NEW) if self.dry => request.export = Some(export.as_str().to_owned()),
+            (None, NEW) => {
+                let inferred = target::infer(store, group)?;
+                request.stream = inferred.stream().map(|stream| stream.to_string());
+                if self.dry {
+                    request.declaration = Some(inferred.declaration.clone());
+                } else {
+                    let added = inferred.connect(store);
+                    let added = added.map_err(|error| Refusal::from(&error))?;
+                    request.connection_id = Some(added.id.to_string());
+                }
+                return Ok(Some(inferred));
+            }
+            _ => {
+                let (connection, stream) = target::resolve(self.service, group, to)?;
+                request.connection_id = Some(connection.to_string());
+                request.stream = stream;
+            }
         }
+        Ok(None)
     }
 }

@@ -33,7 +33,7 @@ use crate::table::{HandlerResult, RequestContext};
     reason = "each is an option of its own"
 )]
 struct Plan {
-    /// `None` in a dry run of a known export that has no connection yet.
+    /// `None` in a dry run of what has no connection yet.
     connection: Option<ConnectionId>,
     declaration: Arc<Declaration>,
     /// Forces all lines into this stream.
@@ -111,6 +111,7 @@ impl ImportRequest {
         Ok(Self {
             connection_id: owned("connection_id"),
             export: owned("export"),
+            declaration: None,
             stream: owned("stream"),
             dry_run: is_set("dry_run"),
             revive: is_set("revive"),
@@ -126,13 +127,18 @@ impl ImportRequest {
 impl Plan {
     fn new(store: &dyn Store, request: &ImportRequest) -> Result<Self, Problem> {
         let dry = request.dry_run;
-        let (connection, declaration) = match request.export.as_deref().and_then(Export::parse) {
-            Some(export) if dry => {
-                let bundled = export.bundled();
-                let bundled = bundled.map_err(|mistakes| invalid_request(mistakes.to_string()))?;
-                (None, Arc::new(bundled))
+        let export = request.export.as_deref().and_then(Export::parse);
+        let would_be = match &request.declaration {
+            Some(declaration) => Some(Declaration::parse(declaration)),
+            None => export.map(Export::bundled),
+        };
+        let (connection, declaration) = match would_be.filter(|_| dry) {
+            Some(declared) => {
+                let declared =
+                    declared.map_err(|mistakes| invalid_request(mistakes.to_string()))?;
+                (None, Arc::new(declared))
             }
-            _ => connection_target(store, request.connection_id.as_deref().unwrap_or_default())?,
+            None => connection_target(store, request.connection_id.as_deref().unwrap_or_default())?,
         };
         let stream = request.stream.as_deref().map(StreamName::parse).transpose();
         let mut limits = BatchLimits::default();

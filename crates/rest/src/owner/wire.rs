@@ -122,6 +122,8 @@ pub struct ImportRequest {
     pub connection_id: Option<String>,
     /// In a dry run, instead of a connection: the known export that would get one.
     pub export: Option<String>,
+    /// In a dry run, instead of a connection: what would be declared for it.
+    pub declaration: Option<String>,
     /// Forces all lines into this stream.
     pub stream: Option<String>,
     /// Whether to write nothing.

@@ -28,7 +28,7 @@ pub(crate) async fn settled(browser: &mut Browser<'_>, sent: Answer) -> Answer {
     panic!("{target} does not come to its end");
 }
 
-fn uploads(world: &World) -> usize {
+pub(crate) fn uploads(world: &World) -> usize {
     let folder = std::fs::read_dir(world.folder.path().join("uploads"));
     folder.map_or(0, Iterator::count)
 }

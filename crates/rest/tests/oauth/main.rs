@@ -26,5 +26,6 @@ mod sessions;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod signing_in;
+mod tables;
 mod two_worlds;
 mod uploads;

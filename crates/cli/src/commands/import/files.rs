@@ -200,10 +200,7 @@ impl ImportFile {
 
     /// What people may call what it holds: its name without endings.
     pub(super) fn title(&self) -> String {
-        let name = last_part(&self.path);
-        name.split_once('.')
-            .map_or(name.as_str(), |(stem, _)| stem)
-            .to_owned()
+        table::title(&last_part(&self.path)).to_owned()
     }
 
     /// Whether it stands in a folder or an archive, where one that is broken does not stop the others.

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use contract::id::{ConnectionId, ConnectorKey, StreamName};
+use contract::id::{ConnectionId, ConnectorKey};
+use ingest::Input;
 use ingest::table::{
-    self, Inferred, InferredField, InferredTable, TableColumns, Told, ToldType, WrittenDate,
+    self, DeclaredSource, Inferred, InferredField, InferredTable, KnownStream, TablePlace, Told,
+    ToldType, WrittenDate,
 };
-use ingest::{Export, Format, Input};
-use rest::owner::wire::{Connection, Declared, NewConnection, Sources};
+use rest::owner::wire::{Connection, Connector, Declared, NewConnection, Sources};
 
 use super::Options;
 use super::files::ImportFile;
@@ -23,9 +24,6 @@ use crate::render::columns;
 const EXAMPLE_CHARS: usize = 40;
 /// Of a row that is shown.
 const SAMPLE_CHARS: usize = 2_000;
-/// Members of lines that say themselves where they belong.
-const ENVELOPE: [&str; 5] = ["key", "data", "stream", "emitted_at", "op"];
-
 /// What is said of a table, instead of what would be guessed
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TableOptions {
@@ -93,14 +91,6 @@ pub(super) enum TableTarget {
     Shown,
 }
 
-/// A stream that has the columns of a table; nothing if the tables of a file find theirs themselves.
-struct KnownStream {
-    connector: ConnectorKey,
-    stream: Option<StreamName>,
-    /// Whether it has just these columns.
-    is_exact: bool,
-}
-
 /// What is needed to find out what a table is.
 pub(super) struct TableFinder<'a> {
     pub(super) options: &'a Options,
@@ -119,87 +109,22 @@ impl TableFinder<'_> {
         else {
             return Ok(TableTarget::Declared);
         };
-        let mut tables = file.tables()?;
-        let is_envelope = |table: &TableColumns| {
-            let mut columns = table.columns.iter();
-            columns.all(|name| ENVELOPE.contains(&name.as_str()))
-        };
-        tables.retain(|table| !is_envelope(table));
+        let tables = file.tables()?;
         if tables.is_empty() {
             return Ok(TableTarget::Declared);
         }
-        let known = match tables.as_slice() {
-            [table] => self.streams_with(&table.columns),
-            tables => self.connectors_with(tables),
-        };
-        // One column that both have, such as an id, says little.
-        let says_enough = tables.iter().any(|table| table.columns.len() > 1)
-            && file.format() != Some(Format::Jsonl);
-        match best(&known, &file.title()) {
-            None if known.is_empty() => self.add(file),
-            Some(found) if says_enough => self.connected(found).map(TableTarget::Found),
-            _ => Ok(TableTarget::Declared),
-        }
-    }
-
-    fn connected(&self, found: &KnownStream) -> CommandResult<ImportTarget> {
-        let KnownStream {
-            connector, stream, ..
-        } = found;
-        ImportTarget::of_stream(self.sources, connector, stream.as_ref(), self.context)
-    }
-
-    /// The declared streams that have most of the columns. What an importer of ours fills must have all of them: a few names that
-    /// both have, such as `id` and `name`, do not make a table part of a chat.
-    fn streams_with(&self, names: &[String]) -> Vec<KnownStream> {
-        let mut known = Vec::new();
-        for connector in &self.sources.connectors {
-            let key = connector.connector_key.as_str();
-            let is_known = Export::ALL
-                .iter()
-                .any(|export| export.connector_key() == key);
-            for stream in &connector.streams {
-                let declared = names.iter().filter(|name| stream.fields.contains(name));
-                let least = if is_known {
-                    names.len()
-                } else {
-                    names.len().div_ceil(2)
-                };
-                let declared = declared.count();
-                if declared >= least {
-                    known.push(KnownStream {
-                        connector: connector.connector_key.clone(),
-                        stream: Some(stream.name.clone()),
-                        is_exact: declared == names.len() && made_of(&stream.fields, names),
-                    });
-                }
+        let declared: Vec<_> = self.sources.connectors.iter().map(declared).collect();
+        match table::place(&tables, (&file.title(), file.format()), &declared) {
+            TablePlace::New => self.add(file),
+            TablePlace::Known(KnownStream {
+                connector, stream, ..
+            }) => {
+                let stream = stream.as_ref();
+                ImportTarget::of_stream(self.sources, &connector, stream, self.context)
+                    .map(TableTarget::Found)
             }
+            TablePlace::Unclear => Ok(TableTarget::Declared),
         }
-        known
-    }
-
-    /// The declared connectors that have streams for most of the tables of a file, called like them.
-    fn connectors_with(&self, tables: &[TableColumns]) -> Vec<KnownStream> {
-        let known = self.sources.connectors.iter().filter_map(|connector| {
-            let has = tables.iter().filter(|table| {
-                let mut streams = connector.streams.iter();
-                let stream = streams.find(|stream| stream.name.as_str() == table.stream);
-                stream.is_some_and(|stream| {
-                    let own = table
-                        .columns
-                        .iter()
-                        .filter(|name| stream.fields.contains(name));
-                    2 * own.count() >= table.columns.len()
-                })
-            });
-            let has = has.count();
-            (2 * has >= tables.len()).then(|| KnownStream {
-                connector: connector.connector_key.clone(),
-                stream: None,
-                is_exact: has == tables.len() && connector.streams.len() == tables.len(),
-            })
-        });
-        known.collect()
     }
 
     /// Declares the table and adds a connection for it, if the owner agrees.
@@ -241,47 +166,38 @@ impl TableFinder<'_> {
             connection.connection_id
         ));
         let mut target = ImportTarget::new(connection);
-        if let [table] = inferred.tables.as_slice() {
-            target.stream = StreamName::parse(&table.stream).ok();
-        }
+        target.stream = inferred.stream();
         Ok(TableTarget::Found(target))
     }
 
     /// A key that no connector and no connection has yet.
     fn free_key(&self, title: &str) -> String {
-        let slug = table::slug(title);
-        let is_taken = |key: &str| {
+        table::free_key(title, |key| {
             let mut connectors = self.sources.connectors.iter();
             let mut connections = self.sources.connections.iter();
             connectors.any(|one| one.connector_key.as_str() == key)
                 || connections.any(|one| one.connection_id.as_str() == key)
-        };
-        let numbered = (2..).map(|number| format!("{slug}-{number}"));
-        let mut keys = std::iter::once(slug.clone()).chain(numbered);
-        keys.find(|key| !is_taken(key)).unwrap_or(slug)
+        })
+    }
+}
+
+fn declared(connector: &Connector) -> DeclaredSource<'_> {
+    let streams = connector.streams.iter();
+    DeclaredSource {
+        connector: &connector.connector_key,
+        streams: streams
+            .map(|stream| {
+                (
+                    &stream.name,
+                    stream.fields.iter().map(String::as_str).collect(),
+                )
+            })
+            .collect(),
     }
 }
 
 fn edit_hint() -> &'static str {
     "`pdpp declare --from FILE > d.json` writes the declaration for editing"
-}
-
-/// The only place for a table; of several, the only one that has just its columns, or that is called like it.
-fn best<'k>(known: &'k [KnownStream], title: &str) -> Option<&'k KnownStream> {
-    let only = |is_meant: &dyn Fn(&KnownStream) -> bool| {
-        let mut meant = known.iter().filter(|one| is_meant(one));
-        meant.next().filter(|_| meant.next().is_none())
-    };
-    let slug = table::slug(title);
-    only(&|_| true)
-        .or_else(|| only(&|one| one.is_exact))
-        .or_else(|| only(&|one| one.connector.as_str() == slug))
-}
-
-/// Whether the fields of a stream are these columns, and at most the one that a hash of the row fills.
-fn made_of(fields: &[String], columns: &[String]) -> bool {
-    let others = fields.iter().filter(|field| !columns.contains(field));
-    others.count() <= 1
 }
 
 /// Looks at all rows of a file that stands there.

@@ -46,7 +46,10 @@ impl ReportRow {
 
     /// Files of one kind that were not looked at.
     pub(super) fn refused(title: &str, refusal: &Refusal) -> Self {
-        Self::of_report(title, &ImportReport::default(), Some(refusal), "")
+        Self {
+            figures: Vec::new(),
+            ..Self::of_report(title, &ImportReport::default(), Some(refusal), "")
+        }
     }
 
     /// An import that was kept.

@@ -8,7 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use contract::time::Instant;
 use ingest::container::{self, Limits, Member};
-use ingest::{Export, FileContents, Format, Input};
+use ingest::table::{self, Inferred, TableColumns, Told};
+use ingest::{Export, FileContents, Format, ImportError, Input};
 
 use crate::owner::{FileName, ImportFiles};
 
@@ -19,6 +20,8 @@ const NAMED: usize = 5;
 const FOLDERS: &str = "folders";
 /// Folders inside folders; deeper files are taken by themselves.
 const DEEPEST: usize = 24;
+/// Tables of different kinds in one upload.
+const MOST_TABLES: usize = 50;
 
 pub(super) struct Staged {
     pub(super) id: String,
@@ -37,6 +40,8 @@ pub(super) struct Contents {
 pub(super) struct Group {
     /// `None` for lines and tables, which say themselves what they hold.
     pub(super) export: Option<Export>,
+    /// The tables of its first file, where its lines do not say themselves where they belong.
+    pub(super) tables: Vec<TableColumns>,
     pub(super) files: Vec<StagedFile>,
 }
 
@@ -186,8 +191,15 @@ fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let walked = container::walk(path, Limits::default());
-    let Some(walked) = walked? else {
+    let walked = match container::walk(path, Limits::default()) {
+        Ok(walked) => walked,
+        Err(error) => {
+            let left = format!("{name}: it cannot be read: {error}");
+            contents.left.push(left);
+            return Ok(());
+        }
+    };
+    let Some(walked) = walked else {
         let content = File::open(path)?;
         match Input::from_file(&name, &name, content) {
             Ok(input) => add(contents, input.contents(), (path, None, &name)),
@@ -256,16 +268,132 @@ fn add(
         format,
         rank,
     };
-    match contents
-        .groups
-        .iter_mut()
-        .find(|group| group.export == export)
-    {
+    let same = |group: &&mut Group| {
+        let mut files = group.files.iter();
+        group.export == export && files.any(|one| export.is_some() || one.is_with(&file))
+    };
+    match contents.groups.iter_mut().find(same) {
         Some(group) => group.files.push(file),
         None => contents.groups.push(Group {
             export,
+            tables: Vec::new(),
             files: vec![file],
         }),
+    }
+}
+
+impl Contents {
+    /// Looks at the columns of tables, and puts those together that have the same.
+    pub(super) fn with_tables(mut self) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        for mut group in self.groups {
+            group.tables = group.find_tables();
+            let same = groups.iter_mut().find(|one| one.has_columns_of(&group));
+            if let Some(same) = same {
+                same.files.append(&mut group.files);
+            } else if group.export.is_none() && groups.len() >= MOST_TABLES {
+                let why =
+                    format!("{MOST_TABLES} tables are taken at a time; import it after these");
+                let files = group.files.iter();
+                self.left
+                    .extend(files.map(|file| format!("{}: {why}", file.name)));
+            } else {
+                groups.push(group);
+            }
+        }
+        self.groups = groups;
+        self
+    }
+}
+
+impl Group {
+    /// The file that tells what tables it has.
+    pub(super) fn table(&self) -> Option<&StagedFile> {
+        let mut files = self.files.iter();
+        files.find(|file| {
+            !file.is_log() && !matches!(file.format, Format::Singer | Format::Export(_))
+        })
+    }
+
+    /// Whether a source can be made of it: it is a table, or has lines that do not say themselves where they belong.
+    pub(super) fn makes_source(&self) -> bool {
+        self.table().is_some_and(StagedFile::is_table) || !self.tables.is_empty()
+    }
+
+    /// Looks at all rows. `key` is what its connector would be called.
+    pub(super) fn infer(&self, key: &str) -> Option<Result<Inferred, ImportError>> {
+        let file = self.table().filter(|_| self.makes_source())?;
+        let told = Told::default();
+        let inferred = file
+            .input()
+            .and_then(|input| table::infer(input, self.log(), (file.title(), key), &told));
+        Some(inferred)
+    }
+
+    /// What is wrong with a table is told when all of it is looked at.
+    fn find_tables(&self) -> Vec<TableColumns> {
+        let Some(file) = self.table() else {
+            return Vec::new();
+        };
+        let input = file.input();
+        let tables = input.and_then(|input| table::tables(input, file.title(), self.log()));
+        tables.unwrap_or_default()
+    }
+
+    /// What was written beside a database and is not yet in it.
+    fn log(&self) -> Option<PathBuf> {
+        let log = self.files.iter().find(|file| file.is_log());
+        log.map(|log| log.path.clone())
+    }
+
+    fn has_columns_of(&self, other: &Self) -> bool {
+        let is_text = |group: &Self| {
+            let table = group.table();
+            table.is_some_and(|file| matches!(file.format, Format::Csv | Format::Json))
+        };
+        match (self.tables.as_slice(), other.tables.as_slice()) {
+            ([one], [two]) => is_text(self) && is_text(other) && one.columns == two.columns,
+            _ => false,
+        }
+    }
+}
+
+impl StagedFile {
+    pub(super) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What people may call what it holds.
+    pub(super) fn title(&self) -> &str {
+        table::title(&self.name)
+    }
+
+    /// Whether it holds tables, and not lines, which may say themselves where they belong.
+    fn is_table(&self) -> bool {
+        use Format::{Csv, Database, Json, Workbook};
+        matches!(self.format, Csv | Database | Json | Workbook)
+    }
+
+    /// Whether it is what was written beside a database.
+    fn is_log(&self) -> bool {
+        self.format == Format::Database && self.name.ends_with("-wal")
+    }
+
+    /// Whether it goes where another file without an export goes: both hold lines, or one was written beside the other.
+    fn is_with(&self, other: &Self) -> bool {
+        let is_beside = |log: &Self, file: &Self| {
+            log.is_log() && log.name.strip_suffix("-wal") == Some(file.name.as_str())
+        };
+        let are_lines = !self.is_table() && !other.is_table();
+        are_lines || is_beside(self, other) || is_beside(other, self)
+    }
+
+    fn input(&self) -> Result<Input, ImportError> {
+        let content = File::open(&self.path).map_err(|error| ImportError::Input {
+            name: self.name.clone(),
+            error: error.into(),
+        })?;
+        Input::of_format(&self.name, &self.name, self.format, content)
     }
 }
 
@@ -338,5 +466,45 @@ mod tests {
         let left = Staged::begin(root.path(), Instant(0)).unwrap();
         Staged::begin(root.path(), Instant(i64::MAX)).unwrap();
         assert!(Staged::find(root.path(), &left.id).is_none());
+    }
+
+    #[test]
+    fn tables_stand_alone_and_a_database_with_what_was_written_beside_it() {
+        let root = tempfile::tempdir().unwrap();
+        let staged = Staged::begin(root.path(), Instant(0)).unwrap();
+        let database = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../ingest/tests/tables/boat.db"
+        );
+        let database = fs::read(database).unwrap();
+        let files: [(&str, &[u8]); 6] = [
+            ("a.db", &database),
+            ("a.csv", b"x,y\n1,2\n"),
+            ("a.jsonl", b"{\"id\":1}\n"),
+            ("a.db-wal", b"\x37\x7f\x06\x82"),
+            ("b.jsonl", b"{\"id\":1}\n"),
+            ("b.csv", b"x,y\n3,4\n"),
+        ];
+        for (number, (name, content)) in files.into_iter().enumerate() {
+            io::copy(&mut &*content, &mut staged.create(number, name).unwrap()).unwrap();
+        }
+        let names = |contents: &Contents| -> Vec<Vec<String>> {
+            let names = |group: &Group| group.files.iter().map(|file| file.name.clone()).collect();
+            contents.groups.iter().map(names).collect()
+        };
+        let contents = staged.contents().unwrap();
+        let database = ["a.db-wal", "a.db"];
+        let lines = ["a.jsonl", "b.jsonl"];
+        assert_eq!(
+            names(&contents),
+            [&database[..], &["a.csv"], &lines, &["b.csv"]]
+        );
+        // Those of the same columns go together.
+        let contents = contents.with_tables();
+        assert_eq!(
+            names(&contents),
+            [&database[..], &["a.csv", "b.csv"], &lines]
+        );
+        assert!(contents.groups.iter().all(Group::makes_source));
     }
 }

@@ -1,10 +1,12 @@
-//! Where the files of an upload go: a connection that is there, or one that is added for a known export.
+//! Where the files of an upload go: a connection that is there, or one that is added for a known export or a table.
 
-use contract::id::ConnectionId;
+use contract::declaration::Declaration;
+use contract::id::{ConnectionId, ConnectorKey};
+use ingest::table::{self, DeclaredSource, Inferred, TablePlace};
 use store::Store;
 use store::catalog::Connection;
 
-use super::staged::Group;
+use super::staged::{Group, StagedFile};
 use crate::console::format::label;
 use crate::owner::wire::Refusal;
 use crate::service::Service;
@@ -40,15 +42,81 @@ pub(super) fn places(service: &Service, group: &Group, wanted: &str) -> Vec<Plac
             format!("a new connection, {}", label(&name)),
         ));
     }
-    let is_known = places.iter().any(|place| place.value == wanted);
-    for (at, place) in places.iter_mut().enumerate() {
-        place.chosen = if is_known {
-            place.value == wanted
-        } else {
-            at == 0
-        };
+    if let Some(file) = group.table().filter(|_| group.makes_source()) {
+        let name = format!("a new source made of it, {}", label(file.title()));
+        places.push(place(NEW.to_owned(), name));
     }
+    let has = |value: &str| places.iter().any(|place| place.value == value);
+    let first = places.first().map(|place| place.value.clone());
+    let chosen = if has(wanted) {
+        Some(wanted.to_owned())
+    } else {
+        of_columns(store, group).or(first)
+    };
+    choose(&mut places, &chosen.unwrap_or_default());
     places
+}
+
+pub(super) fn choose(places: &mut [Place], value: &str) {
+    for place in places {
+        place.chosen = place.value == value;
+    }
+}
+
+/// The place that the columns of a table tell; nothing where it takes the owner to decide.
+fn of_columns(store: &dyn Store, group: &Group) -> Option<String> {
+    let file = group.table().filter(|_| group.makes_source())?;
+    if group.tables.is_empty() {
+        return Some(NEW.to_owned());
+    }
+    let connections = store.connections();
+    let of = |connector: &ConnectorKey| connections.iter().find(|one| one.connector == *connector);
+    let mut declarations = store.declarations();
+    // What is declared stays when its last connection is removed.
+    declarations.retain(|one| of(one.connector_key()).is_some());
+    let declared = declarations.iter().map(|one| DeclaredSource::from(&**one));
+    let declared: Vec<DeclaredSource<'_>> = declared.collect();
+    // Several files of lines may be of several streams, as their names say.
+    let format = Some(file.format()).filter(|_| group.files.len() > 1);
+    match table::place(&group.tables, (file.title(), format), &declared) {
+        TablePlace::New => Some(NEW.to_owned()),
+        TablePlace::Known(known) => {
+            let connection = &of(&known.connector)?.id;
+            Some(match known.stream {
+                Some(stream) => format!("{connection}/{stream}"),
+                None => connection.to_string(),
+            })
+        }
+        TablePlace::Unclear => None,
+    }
+}
+
+/// What a source would be that is made of a table.
+pub(super) fn infer(store: &dyn Store, group: &Group) -> Result<Inferred, Refusal> {
+    let title = group.table().map(StagedFile::title).unwrap_or_default();
+    let key = table::free_key(title, |key| {
+        let is_connector = |key: ConnectorKey| store.declaration(&key).is_some();
+        let is_connection = |id: ConnectionId| store.connection(&id).is_some();
+        ConnectorKey::parse(key).is_ok_and(is_connector)
+            || ConnectionId::parse(key).is_ok_and(is_connection)
+    });
+    let inferred = group.infer(&key);
+    let inferred = inferred.ok_or_else(|| refusal("it is no table to make a source of"))?;
+    let refused = |why: &str| {
+        let hint = "choose a connection that has its columns, or discard it and try another file at /import";
+        let mut refused = refusal(why);
+        refused.hints.push(hint.to_owned());
+        refused
+    };
+    let inferred = inferred.map_err(|error| refused(&error.to_string()))?;
+    match Declaration::parse(&inferred.declaration) {
+        Ok(_) => Ok(inferred),
+        Err(mistakes) => {
+            let first = mistakes.0.first().map(ToString::to_string);
+            let first = first.unwrap_or_default();
+            Err(refused(&format!("its columns cannot be declared: {first}")))
+        }
+    }
 }
 
 fn place(value: String, name: String) -> Place {
