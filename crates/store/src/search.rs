@@ -108,6 +108,13 @@ pub struct SearchRequest {
     pub order: SearchOrder,
 }
 
+impl SearchRequest {
+    /// Whether times of hits are looked at.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.by_year || self.order != SearchOrder::Relevance
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchOrder {
     /// The best match first.

@@ -14,7 +14,7 @@ use super::finding::{self, Name};
 use super::restrict::Restriction;
 use crate::Result;
 use crate::records::Direction;
-use crate::search::Rank;
+use crate::search::{Rank, SearchRequest};
 
 /// The first of these comes first. Records without a time come last in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,9 +147,13 @@ impl TimePage {
 pub(super) struct Times(Vec<Vec<Column<i64>>>);
 
 impl Times {
-    /// Those of all segments.
-    pub(super) fn of(view: &View, restrictions: &[Restriction]) -> tantivy::Result<Vec<Self>> {
-        let segments = view.segments();
+    /// Those of all segments, where a request looks at times.
+    pub(super) fn of(
+        view: &View,
+        request: &SearchRequest,
+        restrictions: &[Restriction],
+    ) -> tantivy::Result<Vec<Self>> {
+        let segments = view.segments().filter(|_| request.is_timed());
         segments
             .map(|segment| Self::new(segment, restrictions))
             .collect()

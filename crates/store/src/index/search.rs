@@ -130,13 +130,8 @@ impl RecordIndex {
         };
         let question = Question::new(&words, &statistics).map_err(&failed)?;
         stop::check()?;
-        let is_timed = request.by_year || request.order != SearchOrder::Relevance;
-        let times = is_timed.then(|| Times::of(&view, &restrictions));
-        let times = times.transpose().map_err(&failed)?.unwrap_or_default();
-        let mut search = finding::Search::new(&question);
-        if request.by_year {
-            search = search.by_year(&times);
-        }
+        let times = Times::of(&view, request, &restrictions).map_err(&failed)?;
+        let search = finding::Search::new(&question, request.by_year.then_some(&times));
         let vectors = self.look_up_vectors(meant, &entries)?;
         let generation = view.generation.wrapping_add(vectors.generation);
         let is_other = |after: SearchPosition| after.generation != generation;
@@ -149,23 +144,20 @@ impl RecordIndex {
             searched: &searched,
             moved: request.after.is_some_and(is_other),
         };
-        let (ranking, mut chosen) = match (meant, request.order) {
-            (Some(meant), _) => self.by_meaning(&search, &asked, meant)?,
-            (None, SearchOrder::Relevance) => self.by_relevance(&search, &asked)?,
-            (None, SearchOrder::Time(direction)) => self.by_time(&search, &asked, direction)?,
-        };
+        let (ranking, mut chosen) = self.ranked(&search, &asked, meant)?;
         stop::check()?;
         let has_more = chosen.len() > request.limit;
         chosen.truncate(request.limit);
         let (hits, complete) = self.fetch_hits(&sources, (generation, version), &chosen)?;
         let counts = ranking.counts.filter(|_| request.count);
-        let counts = counts.as_ref();
         Ok(SearchAnswer {
             hits,
             has_more: has_more || !complete,
-            total: counts.map(|counts| counts.values().sum()),
-            by_stream: counts.map_or_else(Vec::new, |counts| by_stream_of(request, counts)),
-            by_year: counts.map_or_else(Vec::new, by_year_of),
+            total: counts.as_ref().map(|counts| counts.values().sum()),
+            by_stream: counts
+                .as_ref()
+                .map_or_else(Vec::new, |counts| by_stream_of(request, counts)),
+            by_year: counts.as_ref().map_or_else(Vec::new, by_year_of),
             with_every_word: ranking.with_every_word,
             occurring: question.occurring(),
             prefix_truncated: question.prefix_truncated,
@@ -176,6 +168,19 @@ impl RecordIndex {
             building,
             behind: vectors.behind,
         })
+    }
+
+    fn ranked(
+        &self,
+        search: &finding::Search<'_>,
+        asked: &Asked<'_>,
+        meant: Option<&Meant<'_>>,
+    ) -> Result<(Ranking, Vec<Chosen>)> {
+        match (meant, asked.request.order) {
+            (Some(meant), _) => self.by_meaning(search, asked, meant),
+            (None, SearchOrder::Relevance) => self.by_relevance(search, asked),
+            (None, SearchOrder::Time(direction)) => self.by_time(search, asked, direction),
+        }
     }
 
     fn by_relevance(
@@ -297,8 +302,7 @@ impl RecordIndex {
     /// their columns do not pass, and the stream is named as not complete.
     fn fill_columns(&self, sources: &Sources, request: &SearchRequest) -> Result<()> {
         for scope in &request.scopes {
-            let is_timed = request.by_year || request.order != SearchOrder::Relevance;
-            let ordered = is_timed && !scope.times.is_empty();
+            let ordered = request.is_timed() && !scope.times.is_empty();
             let restricted = scope.time.is_some() || !scope.rules.is_empty();
             let tested = restricted || !scope.period.is_open();
             if ordered || tested || !scope.filters.is_empty() {
@@ -435,12 +439,12 @@ fn after_time(position: SearchPosition) -> Option<(Option<Instant>, u64)> {
     }
 }
 
-/// The streams of a request, each with the count of its scope.
+/// The streams of a request, each with what was counted of it.
 fn by_stream_of(request: &SearchRequest, counts: &Counts) -> Vec<(StreamRef, u64)> {
     let scopes = request.scopes.iter().enumerate();
     let count = |at: usize| {
-        let years = counts.range((at, None)..(at + 1, None));
-        years.map(|(_, count)| count).sum()
+        let here = counts.range((at, None)..(at + 1, None));
+        here.map(|(_, count)| count).sum()
     };
     scopes
         .map(|(at, scope)| (scope.stream.clone(), count(at)))

@@ -155,20 +155,17 @@ async fn years(
     question: &Question,
     found: &[(i16, u64)],
 ) -> Result<Facet, Problem> {
-    let in_all_years;
-    let found = match question.year {
-        None => found,
-        // Hits of one year do not tell of the others.
-        Some(_) => {
-            let mut query = question.narrowed(None)?;
-            query.count = Count::Exact;
-            query.by_year = true;
-            query.limit = PageLimit::new(1);
-            in_all_years = viewer.reader.search(query).await?.meta;
-            let years = in_all_years.as_ref().map(|meta| meta.by_year.as_slice());
-            years.unwrap_or_default()
-        }
+    // Hits of one year do not tell of the others.
+    let in_all_years = if question.year.is_some() {
+        let mut query = question.narrowed(None)?;
+        query.count = Count::Exact;
+        query.by_year = true;
+        query.limit = PageLimit::new(1);
+        viewer.reader.search(query).await?.meta
+    } else {
+        None
     };
+    let found = in_all_years.as_ref().map_or(found, |meta| &meta.by_year);
     let here = question.year.map(|year| year.to_string());
     let last = found.iter().rev().take(MAX_CHOICES);
     let mut choices: Vec<Choice> = last

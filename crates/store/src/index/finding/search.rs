@@ -54,19 +54,15 @@ pub(in crate::index) struct Search<'q> {
 }
 
 impl<'q> Search<'q> {
-    pub(in crate::index) fn new(question: &'q Question<'q>) -> Self {
+    /// `by_year`: the times of each segment, where matches are counted by year.
+    pub(in crate::index) fn new(
+        question: &'q Question<'q>,
+        by_year: Option<&'q Vec<Times>>,
+    ) -> Self {
         Self {
             question,
             whole: OnceCell::new(),
-            times: None,
-        }
-    }
-
-    /// Counts matches by year too.
-    pub(in crate::index) fn by_year(self, times: &'q [Times]) -> Self {
-        Self {
-            times: Some(times),
-            ..self
+            times: by_year.map(Vec::as_slice),
         }
     }
 
