@@ -1,4 +1,5 @@
-//! Generated mail: the messages of the corpus as mbox files in a zip, as Takeout has them, and as the lines of their records.
+//! Generated mail: the messages of the corpus as mbox files in a zip, as Takeout has them, with files and without, and as the
+//! lines of their records.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -32,7 +33,7 @@ pub(super) struct Mailbox {
     files: Vec<String>,
 }
 
-/// What was written.
+/// What an archive holds.
 #[derive(Default)]
 pub(super) struct Made {
     pub(super) messages: u64,
@@ -40,7 +41,24 @@ pub(super) struct Made {
     /// The mail, unpacked.
     pub(super) mail_bytes: u64,
     pub(super) archive_bytes: u64,
-    pub(super) line_bytes: u64,
+}
+
+/// How much mail an archive gets.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    /// So many bytes, one message in eight with a file.
+    WithFiles { bytes: u64 },
+    /// So many messages of text.
+    Text { messages: u64 },
+}
+
+impl Wanted {
+    fn is_reached(self, made: &Made) -> bool {
+        match self {
+            Self::WithFiles { bytes } => made.mail_bytes >= bytes,
+            Self::Text { messages } => made.messages >= messages,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -67,20 +85,13 @@ impl Mailbox {
         "From - Mon Mar 04 10:11:12 2024\nMessage-ID: <first@example.org>\nSubject: First\n\nHello\n\n"
     }
 
-    /// Writes so much mail into an archive, and the records of the same messages as lines.
-    pub(super) fn write(
-        &self,
-        megabytes: u64,
-        archive: &Path,
-        lines: &Path,
-    ) -> Result<Made, BenchError> {
-        let wanted = megabytes.saturating_mul(1_000_000);
+    /// Writes so much mail into an archive.
+    pub(super) fn write(&self, wanted: Wanted, archive: &Path) -> Result<Made, BenchError> {
         let failed = |error: rawzip::Error| BenchError::Output(io::Error::other(error.to_string()));
         let mut made = Made::default();
         let mut zip = ZipArchiveWriter::new(create(archive)?);
-        let mut lines_file = create(lines)?;
         let mut part = 0;
-        while made.mail_bytes < wanted {
+        while !wanted.is_reached(&made) {
             part += 1;
             let name = format!("Takeout/Mail/All mail-{part:03}.mbox");
             let file = zip
@@ -88,65 +99,81 @@ impl Mailbox {
                 .compression_method(CompressionMethod::DEFLATE);
             let (mut entry, config) = file.start().map_err(failed)?;
             let mut writer = config.wrap(DeflateEncoder::new(&mut entry, Compression::fast()));
-            let end = wanted.min(made.mail_bytes.saturating_add(PART_BYTES));
-            while made.mail_bytes < end {
+            let end = made.mail_bytes.saturating_add(PART_BYTES);
+            while made.mail_bytes < end && !wanted.is_reached(&made) {
                 let message = self.message(made.messages)?;
-                let (mail, has_file) = self.as_mail(made.messages, &message);
+                let file = match wanted {
+                    Wanted::WithFiles { .. } => self.file_of(made.messages),
+                    Wanted::Text { .. } => None,
+                };
+                let mail = as_mail(made.messages, &message, file);
                 writer.write_all(mail.as_bytes())?;
-                let line = message.as_line();
-                lines_file.write_all(line.as_bytes())?;
                 made.messages += 1;
-                made.attachments += u64::from(has_file);
+                made.attachments += u64::from(file.is_some());
                 made.mail_bytes += mail.len() as u64;
-                made.line_bytes += line.len() as u64;
             }
             let (encoder, output) = writer.finish().map_err(failed)?;
             encoder.finish()?;
             entry.finish(output).map_err(failed)?;
         }
         zip.finish().map_err(failed)?.flush()?;
-        lines_file.flush()?;
         made.archive_bytes = std::fs::metadata(archive)?.len();
         Ok(made)
+    }
+
+    /// Writes the records of the first messages as lines; returns how many bytes that are.
+    pub(super) fn write_lines(&self, messages: u64, lines: &Path) -> Result<u64, BenchError> {
+        let mut file = create(lines)?;
+        let mut bytes = 0;
+        for number in 0..messages {
+            let line = self.message(number)?.as_line();
+            file.write_all(line.as_bytes())?;
+            bytes += line.len() as u64;
+        }
+        file.flush()?;
+        Ok(bytes)
     }
 
     fn message(&self, number: u64) -> Result<Message, BenchError> {
         Ok(serde_json::from_str(&self.corpus.record(number).json)?)
     }
 
-    fn as_mail(&self, number: u64, message: &Message) -> (String, bool) {
-        let file = number.is_multiple_of(WITH_FILE).then(|| {
+    fn file_of(&self, number: u64) -> Option<&str> {
+        number.is_multiple_of(WITH_FILE).then(|| {
             let at = usize::try_from(number / WITH_FILE % FILES).unwrap_or(0);
             self.files.get(at).map_or("", String::as_str)
-        });
-        let date = message.date();
-        let subject = STANDARD.encode(message.subject.as_bytes());
-        let mut mail = format!(
-            "From {}@xxx Mon Mar 04 10:11:12 +0000 2024\nX-Gmail-Labels: {}\nMessage-ID: <{}@example.org>\nDate: {date}\n\
+        })
+    }
+}
+
+fn as_mail(number: u64, message: &Message, file: Option<&str>) -> String {
+    let date = message.date();
+    let subject = STANDARD.encode(message.subject.as_bytes());
+    let mut mail = format!(
+        "From {}@xxx Mon Mar 04 10:11:12 +0000 2024\nX-Gmail-Labels: {}\nMessage-ID: <{}@example.org>\nDate: {date}\n\
              From: {} <{}@example.org>\nTo: Ida <ida@example.org>\nDelivered-To: ida@example.org\nSubject: =?UTF-8?B?{subject}?=\n\
              MIME-Version: 1.0\n",
-            message.id,
-            message.folder,
-            message.id,
-            message.author,
-            message.author.replace(' ', ".").to_lowercase(),
-        );
-        let text = message.body.replace("\nFrom ", "\n>From ");
-        // Writing to a String cannot fail.
-        let _ = match file {
-            None => write!(
-                mail,
-                "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n{text}\n\n"
-            ),
-            Some(file) => write!(
-                mail,
-                "Content-Type: multipart/mixed; boundary=parts\n\n--parts\nContent-Type: text/plain; charset=utf-8\n\
+        message.id,
+        message.folder,
+        message.id,
+        message.author,
+        message.author.replace(' ', ".").to_lowercase(),
+    );
+    let text = message.body.replace("\nFrom ", "\n>From ");
+    // Writing to a String cannot fail.
+    let _ = match file {
+        None => write!(
+            mail,
+            "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n{text}\n\n"
+        ),
+        Some(file) => write!(
+            mail,
+            "Content-Type: multipart/mixed; boundary=parts\n\n--parts\nContent-Type: text/plain; charset=utf-8\n\
                  Content-Transfer-Encoding: 8bit\n\n{text}\n--parts\nContent-Type: application/octet-stream\n\
                  Content-Disposition: attachment; filename=\"scan-{number}.bin\"\nContent-Transfer-Encoding: base64\n\n{file}\n--parts--\n\n"
-            ),
-        };
-        (mail, file.is_some())
-    }
+        ),
+    };
+    mail
 }
 
 impl Message {
@@ -194,7 +221,10 @@ mod tests {
     fn the_archive_has_the_mail_that_was_asked_for_and_the_lines_its_messages() {
         let folder = tempfile::tempdir().unwrap();
         let (archive, lines) = (folder.path().join("a.zip"), folder.path().join("l.jsonl"));
-        let made = Mailbox::new(1).write(2, &archive, &lines).unwrap();
+        let mailbox = Mailbox::new(1);
+        let wanted = Wanted::WithFiles { bytes: 2_000_000 };
+        let made = mailbox.write(wanted, &archive).unwrap();
+        mailbox.write_lines(made.messages, &lines).unwrap();
         assert!((2_000_000..2_400_000).contains(&made.mail_bytes));
         assert!(made.attachments > 5 && made.messages > made.attachments);
         let contents = ingest::container::walk(&archive, ingest::container::Limits::default());
@@ -205,5 +235,10 @@ mod tests {
         assert_eq!(member.size(), made.mail_bytes);
         let text = std::fs::read_to_string(&lines).unwrap();
         assert_eq!(text.lines().count() as u64, made.messages);
+        let wanted = Wanted::Text {
+            messages: made.messages,
+        };
+        let text = mailbox.write(wanted, &archive).unwrap();
+        assert_eq!((text.messages, text.attachments), (made.messages, 0));
     }
 }

@@ -9,6 +9,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::{ContentType, Message, MessageParser, MimeHeaders as _};
+use memchr::memchr;
 
 use crate::importers::html;
 
@@ -338,7 +339,7 @@ fn split_at_boundary<'m>(body: &'m [u8], boundary: &[u8]) -> Vec<&'m [u8]> {
 }
 
 fn line_length(bytes: &[u8]) -> usize {
-    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let end = memchr(b'\n', bytes);
     end.map_or(bytes.len(), |end| end + 1)
 }
 
@@ -352,14 +353,33 @@ fn decode(encoding: Encoding, raw: &[u8]) -> Cow<'_, [u8]> {
         Encoding::Plain => raw.into(),
         Encoding::QuotedPrintable => unquote(raw).into(),
         Encoding::Base64 => {
-            let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-            let mut digits: Vec<u8> = raw.iter().copied().filter(is_digit).collect();
-            if digits.len() % 4 == 1 {
-                digits.pop();
-            }
-            BASE64.decode(&digits).map_or(raw.into(), Cow::Owned)
+            // Lines of digits, mostly. Only where there is anything else is every byte looked at.
+            let bytes = BASE64.decode(joined_lines(raw));
+            let bytes = bytes.or_else(|_| BASE64.decode(digits(raw)));
+            bytes.map_or(raw.into(), Cow::Owned)
         }
     }
+}
+
+fn joined_lines(raw: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(line_length(rest));
+        joined.extend_from_slice(line.trim_ascii());
+        rest = after;
+    }
+    joined
+}
+
+/// The digits of base 64, as many as make whole bytes.
+fn digits(raw: &[u8]) -> Vec<u8> {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let mut digits: Vec<u8> = raw.iter().copied().filter(is_digit).collect();
+    if digits.len() % 4 == 1 {
+        digits.pop();
+    }
+    digits
 }
 
 /// Reads quoted-printable text. A sign of equality that means nothing is one.
