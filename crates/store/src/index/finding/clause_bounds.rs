@@ -92,6 +92,8 @@ struct WayBounds {
 /// What a clause can score in the ranges of a segment.
 pub(super) struct ClauseBounds<'q> {
     ways: Vec<WayBounds>,
+    /// What each level of its only list scores, where it has but one: thousands of ranges are bounded.
+    only: Option<Box<[f32; 256]>>,
     /// How many of these, 1 or 0, are the word itself. It may also stand in short lists.
     own: usize,
     short: &'q ShortLists,
@@ -139,7 +141,12 @@ impl<'q> ClauseBounds<'q> {
                 most,
             });
         }
+        let only = match ways.as_slice() {
+            [only] if clause.short.scored.is_empty() => Some(only.word.levels.times(only.most)),
+            _ => None,
+        };
         Ok(Self {
+            only,
             ways,
             own: usize::from(word.first().is_some_and(Ways::is_first)),
             few: ranges_of(&clause.short, lookups.gate.segment.reader.max_doc()),
@@ -231,7 +238,12 @@ impl<'q> ClauseBounds<'q> {
         self.short.raise_windows(scores);
     }
 
+    #[inline]
     pub(super) fn in_range(&self, range: usize) -> f32 {
+        if let (Some(scores), [way]) = (&self.only, self.ways.as_slice()) {
+            let level = usize::from(way.word.levels.level(range));
+            return scores.get(level).copied().unwrap_or(way.most);
+        }
         let ways = self.ways.iter();
         let ways = ways.map(|way| way.word.levels.in_range(range) * way.most);
         ways.fold(self.short.in_range(range), f32::max)

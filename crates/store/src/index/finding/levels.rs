@@ -151,10 +151,24 @@ impl Levels {
         self.by_range.get(window * RANGES..).unwrap_or_default()
     }
 
+    /// The level of a range.
+    #[inline]
+    pub(super) fn level(&self, range: usize) -> u8 {
+        self.by_range.get(range).copied().unwrap_or(0)
+    }
+
     /// The best value of a range.
     pub(super) fn in_range(&self, range: usize) -> f32 {
-        let level = self.by_range.get(range);
-        level.map_or(0.0, |level| self.value(*level))
+        self.value(self.level(range))
+    }
+
+    /// What each level is worth, times a factor.
+    pub(super) fn times(&self, factor: f32) -> Box<[f32; 256]> {
+        let mut values = self.exact.clone();
+        for value in values.iter_mut() {
+            *value *= factor;
+        }
+        values
     }
 
     /// The best value of each window.
