@@ -1,5 +1,5 @@
 // Every link of the pages leads somewhere: they are followed from the overview on, some of each kind, and one of each kind
-// is judged as pages.mjs does.
+// is judged as pages.mjs does, with the script and without, and gone through with the keyboard.
 import assert from "node:assert/strict";
 
 import { judge } from "./pages.mjs";
@@ -22,6 +22,32 @@ function kindOf(address) {
   const { searchParams } = new URL(address);
   const asked = [...new Set([...searchParams.keys()].map((name) => name.replace(/\[.*/, "")))].sort();
   return `${pageOf(address)} ${asked.join(" ")}`;
+}
+
+/** Goes through a page with the Tab key: it comes to everything that can be used, and shows where it is. */
+async function reached(page, what) {
+  const all = await page.evaluate(() => {
+    const usable = "a[href], button, input:not([type=hidden]), select, textarea, summary";
+    const shown = [...document.querySelectorAll(usable)].filter((one) => one.checkVisibility() && !one.disabled);
+    const groups = new Set();
+    // Arrows go from one choice of a group to the next.
+    const stops = shown.filter((one) => one.type !== "radio" || (!groups.has(one.name) && groups.add(one.name)));
+    stops.forEach((one, at) => one.setAttribute("data-stop", one.type === "radio" ? one.name : at));
+    return stops.map((one) => [one.getAttribute("data-stop"), one.outerHTML.slice(0, 200)]);
+  });
+  const left = new Map(all);
+  for (let pressed = 0; left.size > 0 && pressed < 2 * all.length + 20; pressed += 1) {
+    await page.keyboard.press("Tab");
+    const [stop, isShown, html] = await page.evaluate(() => {
+      const one = document.activeElement;
+      const { outlineStyle, boxShadow } = getComputedStyle(one);
+      const stop = one.type === "radio" ? one.name : one.getAttribute("data-stop");
+      return [stop, outlineStyle !== "none" || boxShadow !== "none", one.outerHTML.slice(0, 200)];
+    });
+    if (stop !== null) assert.ok(isShown, `${what} does not show that this has the focus: ${html}`);
+    left.delete(stop);
+  }
+  assert.deepEqual([...left.values()], [], `${what}: the keyboard does not come to these`);
 }
 
 export async function crawled(owner, origin) {
@@ -56,7 +82,14 @@ export async function crawled(owner, origin) {
     const seenAs = `${at} ${new URL(address).searchParams.has("as")}`;
     if (!judged.has(seenAs)) {
       judged.add(seenAs);
+      await page.route("**/script.js", (route) => route.abort());
+      await page.goto(address);
+      await judge(page, `${address} without the script`);
+      await page.unroute("**/script.js");
+      await page.goto(address);
       await judge(page, address);
+      await page.goto(address);
+      await reached(page, address);
     }
     const links = await page.locator("a[href]").evaluateAll((all) => all.map((link) => link.href?.baseVal ?? link.href));
     for (const link of links) {

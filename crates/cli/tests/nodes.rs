@@ -3,6 +3,7 @@
 
 mod faults;
 mod measuring;
+mod unreachable;
 
 use std::fs;
 use std::process::Command;

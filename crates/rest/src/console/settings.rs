@@ -38,7 +38,6 @@ struct SettingsPage {
     mcp_url: String,
     version: &'static str,
     records: String,
-    files: String,
     model: String,
     last_backup: Option<Moment>,
     /// How far the index is, while it is not whole.
@@ -163,7 +162,6 @@ fn page(service: &Service, frame: Frame, mistake: String) -> Result<SettingsPage
         mcp_url: format!("{}/mcp", service.public_url),
         version: env!("CARGO_PKG_VERSION"),
         records: format_number(looked.records),
-        files: format_number(looked.blobs),
         model: match model {
             Some(_) => "A sentence model is there: searches by meaning are possible.".to_owned(),
             None => String::new(),
