@@ -233,12 +233,20 @@ impl<'t> Tokens<'t> {
         match class_of(c) {
             Class::Separator | Class::Invisible | Class::Extender => None,
             Class::Mark if is_accent(c) => None,
-            Class::Mark if is_complex_block(c) => self.run_of(Writing::Unspaced, at),
+            Class::Mark if self.has_complex_mark(at) => self.run_of(Writing::Unspaced, at),
             Class::Mark | Class::Word => self.mixed_word(at, at),
             Class::Cjk => self.run_of(Writing::Pairs, at),
             Class::Complex => self.run_of(Writing::Unspaced, at),
             class @ (Class::Pictograph | Class::Flag) => Some(self.pictograph(c, class, at)),
         }
+    }
+
+    /// Whether one of the marks that begin here, on no letter, is of a script without spaces: any, for their order may be written
+    /// otherwise.
+    fn has_complex_mark(&self, at: usize) -> bool {
+        let rest = self.text[at..].chars();
+        rest.take_while(|c| class_of(*c) == Class::Mark)
+            .any(is_complex_block)
     }
 
     fn run_of(&mut self, writing: Writing, at: usize) -> Option<Found> {
