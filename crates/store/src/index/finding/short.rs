@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 use tantivy::DocId;
 
 use super::Gate;
-use super::levels::{Levels, LevelsBuilder, RANGE, window_of};
+use super::levels::{Levels, LevelsBuilder, RANGE};
 use super::lists::{Texts, Ways};
 use super::scores::SIZE;
 
@@ -71,19 +71,13 @@ impl ShortLists {
         self.scored.len() * size_of::<(DocId, f32)>() + levels
     }
 
-    /// Raises the scores of windows to the best that a document has there.
-    pub(super) fn raise_windows(&self, windows: &mut [f32]) {
+    /// The best score in a window.
+    pub(super) fn best_in_window(&self, window: usize) -> f32 {
         if let Some(levels) = &self.levels {
-            for (known, score) in windows.iter_mut().zip(levels.in_windows()) {
-                *known = score.max(*known);
-            }
-            return;
+            return levels.best_in_window(window);
         }
-        for (document, score) in &self.scored {
-            if let Some(known) = windows.get_mut(window_of(*document)) {
-                *known = score.max(*known);
-            }
-        }
+        let here = self.in_window(window).iter();
+        here.map(|one| one.1).fold(0.0, f32::max)
     }
 
     /// The best score in a range.
