@@ -185,7 +185,7 @@ impl<'q> ClauseBounds<'q> {
     pub(super) fn most_by_forms(&self) -> f32 {
         let ways = self.ways.iter().skip(self.own);
         let ways = ways.map(|way| way.word.levels.best() * way.most);
-        ways.fold(self.short.most, f32::max)
+        ways.fold(self.short.most_by_forms, f32::max)
     }
 
     /// What anything but the word itself scores in a range.

@@ -74,6 +74,24 @@ impl Lookup {
         }
     }
 
+    /// The most that a document scores by another form of the word: as it was looked up, or what no document can exceed, where
+    /// something that scores one in every field scores so much in all of them together.
+    fn most_by_forms(&self, fields: f32) -> f32 {
+        if !self.has_forms {
+            return 0.0;
+        }
+        let weight_of = |number: usize| {
+            let alternative = self.alternatives.get(number);
+            alternative.map_or(0.0, Alternative::weight)
+        };
+        let prepared = self.family.as_ref().map(|family| &family.prepared);
+        let known = prepared.and_then(|prepared| prepared.most_by_forms(weight_of));
+        known.unwrap_or_else(|| {
+            let forms = (1..self.alternatives.len()).map(weight_of);
+            forms.fold(0.0, f32::max) * fields
+        })
+    }
+
     /// What is known of these alternatives in a segment, where that is kept.
     pub(super) fn prepared(
         &self,
@@ -223,14 +241,9 @@ impl<'s> Question<'s> {
     /// much at most.
     pub(super) fn forms_that_matter(&self, ceilings: &[f32], threshold: f32) -> u64 {
         let fields = self.fields();
-        let by_forms = |lookup: &Lookup| {
-            let forms = lookup.alternatives.iter().skip(1);
-            let forms = forms.filter(|_| lookup.has_forms);
-            forms.map(Alternative::weight).fold(0.0, f32::max) * fields
-        };
         let clauses = self.wanted.iter().zip(ceilings);
         let clauses: Vec<(f32, f32)> = clauses
-            .map(|(lookup, ceiling)| (by_forms(lookup), *ceiling))
+            .map(|(lookup, ceiling)| (lookup.most_by_forms(fields), *ceiling))
             .collect();
         let all: f32 = clauses.iter().map(|one| one.0.max(one.1)).sum();
         let mut matter = 0;
