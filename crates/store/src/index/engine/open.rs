@@ -3,6 +3,7 @@
 mod copying;
 mod layouts;
 mod pass;
+mod tidying;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
-use tantivy::index::SegmentComponent;
+use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::indexer::LogMergePolicy;
 use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, SegmentMeta, TantivyError, Term,
@@ -90,6 +91,8 @@ impl Drop for OpenIndex {
 
 struct Writing {
     writer: Option<IndexWriter>,
+    /// The segments that this writer was last told to merge.
+    merging: Vec<SegmentId>,
     /// The last version handed to the writer, committed or not.
     staged: u64,
     mark: Mark,
@@ -186,6 +189,7 @@ impl OpenIndex {
             building: AtomicBool::new(false),
             writing: Mutex::new(Writing {
                 writer: None,
+                merging: Vec::new(),
                 staged: version,
                 mark: bookmark.mark.clone(),
                 uncommitted: 0,
@@ -240,6 +244,7 @@ impl OpenIndex {
     fn forget(&self, writing: &mut Writing) {
         *writing = Writing {
             writer: None,
+            merging: Vec::new(),
             staged: self.committed(),
             mark: self.bookmark().1,
             uncommitted: 0,
@@ -415,6 +420,7 @@ impl OpenIndex {
             // number up.
             writer.run([]).map_err(failed(&self.folder))?;
             writing.writer = Some(writer);
+            writing.merging.clear();
         }
         writing.writer.as_mut().ok_or_else(|| StoreError::Engine {
             path: self.folder.clone(),
@@ -599,6 +605,40 @@ mod tests {
             assert_eq!(sizes(), at_rest);
         }
         assert!((1..=row).all(|row| is_found(&index, row)));
+    }
+
+    #[test]
+    fn while_nothing_is_written_small_segments_are_merged_and_readers_see_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = OpenIndex::fresh(folder.path(), [0; 16], Capacity::default()).unwrap();
+        for first in [0, 10, 20] {
+            let mut writing = index.writing();
+            let rows = first..first + 5;
+            for row in rows {
+                let document = row_only(&index, row);
+                let writer = index.writer(&mut writing).unwrap();
+                writer.add_document(document).unwrap();
+            }
+            index.commit(&mut writing).unwrap();
+        }
+        // What is not committed yet is left alone.
+        let row = 1;
+        let drop_it = IndexChange::Drop { row };
+        index.apply(&mut index.writing(), drop_it).unwrap();
+        index.tidy().unwrap();
+        assert!(index.writing().merging.is_empty());
+        index.commit(&mut index.writing()).unwrap();
+        let segments = || index.view().segments().count();
+        let begin = std::time::Instant::now();
+        while segments() > 1 && begin.elapsed().as_secs() < 60 {
+            index.tidy().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(segments(), 1);
+        assert!(!is_found(&index, row) && is_found(&index, row + 1));
+        let merged = index.view().generation;
+        index.tidy().unwrap();
+        assert_eq!(index.view().generation, merged);
     }
 
     #[test]
