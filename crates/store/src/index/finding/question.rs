@@ -268,23 +268,28 @@ impl<'s> Question<'s> {
             FormKind::Spelling => self.has(Part::Spellings),
         });
         let mut lookup = Lookup::default();
-        let most = others.clone().map(|(_, one)| one.frequency).max();
+        let mut spelled = others.clone().filter(|one| one.0 == FormKind::Spelling);
+        let nearest = spelled.next().map(|one| &one.1);
+        let most_frequent = others.clone().map(|(_, one)| one.frequency).max();
         let exact = family.exact.as_ref();
-        if let Some(frequency) = exact.map(|one| one.frequency).or(most) {
+        if let Some(frequency) = exact.map(|one| one.frequency).or(most_frequent) {
             lookup.rarity = self.statistics.rarity(frequency);
         }
-        let mut ceiling = f32::INFINITY;
         if let Some(exact) = exact {
-            let word = self.word(exact, 1.0);
-            // A form counts half of the word, however rare the form is.
-            ceiling = word.most;
-            lookup.alternatives.push(word);
+            lookup.alternatives.push(self.word(exact, 1.0));
         }
+        let ceiling = |kind: FormKind| match (exact, kind, nearest) {
+            // A form counts half of the word, however rare the form is.
+            (Some(exact), ..) => self.statistics.rarity(exact.frequency),
+            // And so does a spelling beside the likeliest one.
+            (None, FormKind::Spelling, Some(nearest)) => self.statistics.rarity(nearest.frequency),
+            _ => f32::INFINITY,
+        };
         for (kind, other) in others {
             let term = other.word.clone();
             clause.forms.push(Form { term, kind: *kind });
             let mut form = self.word(other, FORM_FACTOR);
-            form.most = form.most.min(ceiling);
+            form.most = form.most.min(most(ceiling(*kind)));
             lookup.alternatives.push(form);
         }
         lookup.has_forms = exact.is_some() && lookup.alternatives.len() > 1;
