@@ -91,6 +91,12 @@ pub(crate) fn entry(c: char) -> Option<&'static Entry> {
         .get((code % PAGE_CHARS) as usize)
 }
 
+/// Whether a term has nothing but letters and the marks that stand on them, which many scripts write words with.
+pub fn is_letters(term: &str) -> bool {
+    term.chars()
+        .all(|c| c.is_alphabetic() || is_combining_mark(c))
+}
+
 /// The role of a character.
 pub(crate) fn class_of(c: char) -> Class {
     match c {

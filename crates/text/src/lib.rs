@@ -1,6 +1,6 @@
 //! How words are found. One analysis serves the index, the queries and the excerpts, so that whatever the index matches can also be
 //! shown: [`Tokens`] (or [`analyze`]) cuts and folds text, [`Expression`] reads what a person typed, [`occurrences`] says which
-//! clauses a field proves, [`has_words`] whether it has given words, [`excerpts`] cuts the evidence out of it and [`marked`] writes the highlighted form.
+//! clauses a field proves, [`has_words`] whether it has given words, [`is_letters`] whether a word may have other forms, [`excerpts`] cuts the evidence out of it and [`marked`] writes the highlighted form.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -16,6 +16,7 @@ mod runs;
 mod tokens;
 mod windows;
 
+pub use classes::is_letters;
 pub use excerpts::{Excerpt, ExcerptLimits, excerpts};
 pub use function_words::is_function_word;
 pub use has_words::{has_words, terms_of};

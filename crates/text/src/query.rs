@@ -86,8 +86,9 @@ impl Expression {
                 if token.kind == TokenKind::Tail {
                     continue;
                 }
-                let is_function =
-                    is_function_word(item.text.get(token.start..token.end).unwrap_or_default());
+                let word = item.text.get(token.start..token.end).unwrap_or_default();
+                let after = item.text.get(token.end..).unwrap_or_default();
+                let is_function = is_function_word(word) || is_negated_verb(word, after);
                 let side = if is_function {
                     &mut function_words
                 } else {
@@ -230,6 +231,14 @@ impl<'q> Item<'q> {
         };
         (item, after)
     }
+}
+
+/// Whether a word and what follows it are a negated auxiliary: `don't`, `won’t`. Without its end such a word may mean anything.
+fn is_negated_verb(word: &str, after: &str) -> bool {
+    let ending = after.strip_prefix(['\'', '’']);
+    let ending = ending.and_then(|ending| ending.strip_prefix(['t', 'T']));
+    word.ends_with(['n', 'N'])
+        && ending.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 /// The text between a quote at the start of `body` and the next one, and what follows.

@@ -35,6 +35,12 @@ fn a_question_is_read_as_words_of_which_any_may_occur() {
         ),
         ("Welche Brücke ist für den Hafen", &["brucke", "hafen"], &[]),
         ("fur coat", &["fur", "coat"], &[]),
+        ("Why DON'T they start, why won’t he", &["start"], &[]),
+        (
+            "Don won't say who won: Don or Won",
+            &["don", "say", "won"],
+            &[],
+        ),
         (
             "我在北京大学学习",
             &["我在", "在北", "北京", "京大", "大学", "学学", "学习"],

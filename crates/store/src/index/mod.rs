@@ -33,7 +33,7 @@ mod upkeep;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use contract::json::RecordBody;
 use contract::time::Clock;
@@ -69,6 +69,8 @@ pub(crate) struct RecordIndex {
     passing_keys: PassingKeys,
     /// A background thread works off everything that takes long, so no read does.
     tended: AtomicBool,
+    /// The version of the last change when the background thread last looked.
+    at_rest: AtomicU64,
     meaning: MeaningState,
     /// Parts of finding that are not at work, where it is measured what they bring.
     left_out: Vec<Part>,
@@ -89,6 +91,7 @@ impl RecordIndex {
             extents: Extents::default(),
             passing_keys: PassingKeys::default(),
             tended: AtomicBool::new(false),
+            at_rest: AtomicU64::new(0),
             left_out: Vec::new(),
         })
     }

@@ -108,7 +108,8 @@ impl RecordIndex {
         is_any.then(|| self.reindexed()).transpose()
     }
 
-    /// Works off what takes long: first missing changes, then the queue.
+    /// Works off what takes long: first missing changes, then the queue. Where nothing was written since the last time, it then
+    /// merges what many small writes left.
     pub(super) fn tend(&self) -> Result<()> {
         self.tended.store(true, Ordering::Release);
         self.with_index(|| {
@@ -120,9 +121,14 @@ impl RecordIndex {
             loop {
                 stop::check()?;
                 if !stop::apart(|| self.reindex_chunk(&open))? {
-                    return Ok(());
+                    break;
                 }
             }
+            let newest = self.newest()?;
+            if self.at_rest.swap(newest, Ordering::Relaxed) == newest {
+                open.tidy()?;
+            }
+            Ok(())
         })
     }
 

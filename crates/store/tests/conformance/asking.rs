@@ -166,6 +166,37 @@ fn a_word_that_is_nowhere_is_looked_for_nearly_so_spelled() {
     });
 }
 
+// FI-04: however rare another near spelling is, it counts no more than the likeliest one.
+#[test]
+fn a_rare_spelling_does_not_outrank_the_likeliest() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        let mut all: Vec<_> = (0..9)
+            .map(|at| message(&format!("b{at}"), "bridge", "x"))
+            .collect();
+        all.push(message("fridge", "fridge", "x"));
+        all.extend((0..30).map(|at| message(&format!("f{at:02}"), "harbour", "x")));
+        write(store, "work", all);
+        let found = keys(&ask(store, "vridge", vec![messages("work")]));
+        assert_eq!((found[0].as_str(), found[9].as_str()), ("b0", "fridge"));
+    });
+}
+
+// FI-03: forms are found of words with marks too, such as the virama of Hindi.
+#[test]
+fn words_with_marks_have_forms_and_spellings() {
+    on_every_backend(|store| {
+        add_mail(store, "work");
+        store.put(vec![message("m", "पुस्तक", "x")]);
+        for (question, kind) in [("पुस्तकें", FormKind::Form), ("मुस्तक", FormKind::Spelling)]
+        {
+            let answer = ask(store, question, vec![messages("work")]);
+            assert_eq!(keys(&answer), ["m"], "{question}");
+            assert_eq!(answer.expression.wanted[0].forms[0].kind, kind);
+        }
+    });
+}
+
 /// Everything an answer says, with scores to the bit.
 fn told(answer: &SearchAnswer) -> String {
     let hits = answer.hits.iter();
@@ -344,6 +375,27 @@ fn a_conversation_lends_to_neighbours() {
         let mut found = keys(&answer);
         found.sort();
         assert_eq!(found, ["before", "far", "q"]);
+    });
+}
+
+// FI-20: a neighbour that holds little of the question keeps what that scores, and is no mere neighbour.
+#[test]
+fn a_neighbour_with_a_common_word_is_found_by_it_as_well() {
+    on_every_backend(|store| {
+        add(store, &threaded(), "work");
+        let mut all = vec![
+            said("q", "t1", 10, "The ferry to Bergen leaves the harbour"),
+            said("without", "t1", 9, "Hello there"),
+            said("with", "t1", 11, "At the harbour"),
+        ];
+        let filler =
+            (0..30).map(|at| said(&format!("f{at:02}"), &format!("f{at:02}"), 1, "harbour"));
+        all.extend(filler);
+        write(store, "work", all);
+        let answer = ask(store, "ferry Bergen harbour", vec![conversations()]);
+        assert_eq!(keys(&answer), ["q", "with", "without"]);
+        let near = answer.hits.iter().map(|hit| hit.near.is_some());
+        assert_eq!(near.collect::<Vec<_>>(), [false, false, true]);
     });
 }
 

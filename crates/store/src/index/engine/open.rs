@@ -4,6 +4,7 @@ mod copying;
 mod layouts;
 mod merging;
 mod pass;
+mod tidying;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
-use tantivy::index::SegmentComponent;
+use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError, Term};
 
@@ -89,6 +90,8 @@ impl Drop for OpenIndex {
 
 struct Writing {
     writer: Option<IndexWriter>,
+    /// The segments that this writer was last told to merge.
+    merging: Vec<SegmentId>,
     /// The last version handed to the writer, committed or not.
     staged: u64,
     mark: Mark,
@@ -185,6 +188,7 @@ impl OpenIndex {
             building: AtomicBool::new(false),
             writing: Mutex::new(Writing {
                 writer: None,
+                merging: Vec::new(),
                 staged: version,
                 mark: bookmark.mark.clone(),
                 uncommitted: 0,
@@ -239,6 +243,7 @@ impl OpenIndex {
     fn forget(&self, writing: &mut Writing) {
         *writing = Writing {
             writer: None,
+            merging: Vec::new(),
             staged: self.committed(),
             mark: self.bookmark().1,
             uncommitted: 0,
@@ -351,6 +356,7 @@ impl OpenIndex {
             // number up.
             writer.run([]).map_err(failed(&self.folder))?;
             writing.writer = Some(writer);
+            writing.merging.clear();
         }
         writing.writer.as_mut().ok_or_else(|| StoreError::Engine {
             path: self.folder.clone(),

@@ -185,7 +185,7 @@ impl<'q> ClauseBounds<'q> {
     pub(super) fn most_by_forms(&self) -> f32 {
         let ways = self.ways.iter().skip(self.own);
         let ways = ways.map(|way| way.word.levels.best() * way.most);
-        ways.fold(self.short.most, f32::max)
+        ways.fold(self.short.most_by_forms, f32::max)
     }
 
     /// What anything but the word itself scores in a range.
@@ -226,16 +226,18 @@ impl<'q> ClauseBounds<'q> {
         values
     }
 
-    /// What it can score in each window.
-    pub(super) fn by_window(&self, windows: usize, scores: &mut Vec<f32>) {
-        scores.clear();
-        scores.resize(windows, 0.0);
-        for way in &self.ways {
-            for (known, share) in scores.iter_mut().zip(way.word.levels.in_windows()) {
-                *known = (share * way.most).max(*known);
-            }
-        }
-        self.short.raise_windows(scores);
+    /// The most it scores anywhere.
+    pub(super) fn ceiling(&self) -> f32 {
+        let ways = self.ways.iter();
+        let ways = ways.map(|way| way.word.levels.best() * way.most);
+        ways.fold(self.short.most, f32::max)
+    }
+
+    /// The most it scores in a window.
+    pub(super) fn in_window(&self, window: usize) -> f32 {
+        let ways = self.ways.iter();
+        let ways = ways.map(|way| way.word.levels.best_in_window(window) * way.most);
+        ways.fold(self.short.best_in_window(window), f32::max)
     }
 
     #[inline]

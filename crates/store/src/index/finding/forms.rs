@@ -124,7 +124,7 @@ pub(super) fn alone(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<
 fn look_up(word: &str, statistics: &Statistics<'_>) -> tantivy::Result<Family> {
     let segments = statistics.searched.gates.len();
     let letters = word.chars().count();
-    if letters < LEAST_WORD || !word.chars().all(char::is_alphabetic) {
+    if letters < LEAST_WORD || !text::is_letters(word) {
         return Ok(Family {
             exact: exact(word, statistics)?,
             others: Vec::new(),
@@ -195,9 +195,8 @@ fn other_number(word: &str) -> Vec<String> {
 /// Whether a word that begins with a stem may be a form of the words with that stem.
 pub(super) fn is_form(stem: &str, word: &[u8]) -> bool {
     let ending = word.get(stem.len()..).unwrap_or_default();
-    std::str::from_utf8(ending).is_ok_and(|ending| {
-        ending.chars().count() <= LONGEST_ENDING && ending.chars().all(char::is_alphabetic)
-    })
+    std::str::from_utf8(ending)
+        .is_ok_and(|ending| ending.chars().count() <= LONGEST_ENDING && text::is_letters(ending))
 }
 
 static ONE_EDIT: LazyLock<LevenshteinAutomatonBuilder> =

@@ -171,9 +171,9 @@ impl Levels {
         values
     }
 
-    /// The best value of each window.
-    pub(super) fn in_windows(&self) -> &[f32] {
-        &self.by_window
+    /// The best value of a window.
+    pub(super) fn best_in_window(&self, window: usize) -> f32 {
+        self.by_window.get(window).copied().unwrap_or(0.0)
     }
 
     /// By window, the ranges that are in a band, one bit each.

@@ -178,7 +178,7 @@ impl<'q> Looking<'q> {
         } else {
             // Phrases and prefixes are clauses of their own, without other words.
             let scored = joined(others, f32::max).collect();
-            Arc::new(ShortLists::new(scored, gate.segment.reader.max_doc()))
+            Arc::new(ShortLists::new(scored, 0.0, gate.segment.reader.max_doc()))
         };
         Ok(ClauseLookup {
             long: ways,
@@ -259,9 +259,9 @@ impl<'q> Looking<'q> {
     }
 }
 
-/// The documents of some alternatives, each with the best of them.
-fn best_of(ways: &[Ways<'_>], gate: &Gate<'_>) -> tantivy::Result<Vec<(DocId, f32)>> {
-    let mut best = Vec::new();
+/// The documents of some alternatives, each with the best of them, and the most that one scores by another form of a word.
+fn best_of(ways: &[Ways<'_>], gate: &Gate<'_>) -> tantivy::Result<(Vec<(DocId, f32)>, f32)> {
+    let (mut best, mut most_by_forms) = (Vec::new(), 0.0);
     for way in ways {
         let mut scored = Vec::new();
         for place in &way.places {
@@ -271,9 +271,14 @@ fn best_of(ways: &[Ways<'_>], gate: &Gate<'_>) -> tantivy::Result<Vec<(DocId, f3
                 }
             });
         }
-        best.extend(by_document(scored, way.most));
+        for one in by_document(scored, way.most) {
+            if !way.is_first() {
+                most_by_forms = one.1.max(most_by_forms);
+            }
+            best.push(one);
+        }
     }
-    Ok(joined(best, f32::max).collect())
+    Ok((joined(best, f32::max).collect(), most_by_forms))
 }
 
 /// What a way to write a word scores in the fields of each document together.

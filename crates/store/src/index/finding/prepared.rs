@@ -4,24 +4,46 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use super::levels::WordLevels;
+use super::levels::{MARGIN, WordLevels};
 use super::short::ShortLists;
+use crate::stop;
 
-/// By segment, and by whether other forms of the word count.
-pub(super) struct Prepared(Box<[[OnceLock<SegmentWord>; 2]]>);
+pub(super) struct Prepared {
+    /// By segment, and by whether other forms of the word count.
+    by_segment: Box<[[OnceLock<SegmentWord>; 2]]>,
+    /// The most that a document scores by another form of the word.
+    most_by_forms: OnceLock<f32>,
+}
 
 impl Prepared {
     pub(super) fn new(segments: usize) -> Self {
         let none = || [OnceLock::new(), OnceLock::new()];
-        Self(std::iter::repeat_with(none).take(segments).collect())
+        Self {
+            by_segment: std::iter::repeat_with(none).take(segments).collect(),
+            most_by_forms: OnceLock::new(),
+        }
     }
 
     pub(super) fn segments(&self) -> usize {
-        self.0.len()
+        self.by_segment.len()
     }
 
     pub(super) fn of(&self, segment: usize, with_forms: bool) -> Option<&OnceLock<SegmentWord>> {
-        self.0.get(segment)?.get(usize::from(with_forms))
+        let segment = self.by_segment.get(segment)?;
+        segment.get(usize::from(with_forms))
+    }
+
+    /// The most that a document scores by another form of the word, where forms were looked up in every segment. `weight_of` is what an
+    /// alternative scores with a share of one.
+    pub(super) fn most_by_forms(&self, weight_of: impl Fn(usize) -> f32) -> Option<f32> {
+        if let Some(known) = self.most_by_forms.get() {
+            return Some(*known);
+        }
+        let mut most = 0.0;
+        for [_, with_forms] in &self.by_segment {
+            most = with_forms.get()?.most_by_forms(&weight_of)?.max(most);
+        }
+        Some(*self.most_by_forms.get_or_init(|| most))
     }
 }
 
@@ -88,8 +110,26 @@ impl SegmentWord {
             return Ok((known, ratio));
         }
         let (levels, ratio) = find()?;
+        // A search that is stopped has not seen all of a list.
+        if stop::asked() {
+            return Ok((levels, ratio));
+        }
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = KeptLevels(Arc::downgrade(&levels), ratio);
         Ok((levels, ratio))
+    }
+
+    /// The most that a document scores by another form, if that is still known.
+    fn most_by_forms(&self, weight_of: impl Fn(usize) -> f32) -> Option<f32> {
+        let mut most = self.short()?.most_by_forms;
+        for ((number, _), kept) in self.long.iter().zip(&self.levels) {
+            if *number > 0 {
+                let KeptLevels(levels, ratio) =
+                    kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let best = levels.upgrade()?.levels.best();
+                most = (best * weight_of(*number) * ratio * MARGIN).max(most);
+            }
+        }
+        Some(most)
     }
 }

@@ -74,6 +74,24 @@ impl Lookup {
         }
     }
 
+    /// The most that a document scores by another form of the word: as it was looked up, or what no document can exceed, where
+    /// something that scores one in every field scores so much in all of them together.
+    fn most_by_forms(&self, fields: f32) -> f32 {
+        if !self.has_forms {
+            return 0.0;
+        }
+        let weight_of = |number: usize| {
+            let alternative = self.alternatives.get(number);
+            alternative.map_or(0.0, Alternative::weight)
+        };
+        let prepared = self.family.as_ref().map(|family| &family.prepared);
+        let known = prepared.and_then(|prepared| prepared.most_by_forms(weight_of));
+        known.unwrap_or_else(|| {
+            let forms = (1..self.alternatives.len()).map(weight_of);
+            forms.fold(0.0, f32::max) * fields
+        })
+    }
+
     /// What is known of these alternatives in a segment, where that is kept.
     pub(super) fn prepared(
         &self,
@@ -223,14 +241,9 @@ impl<'s> Question<'s> {
     /// much at most.
     pub(super) fn forms_that_matter(&self, ceilings: &[f32], threshold: f32) -> u64 {
         let fields = self.fields();
-        let by_forms = |lookup: &Lookup| {
-            let forms = lookup.alternatives.iter().skip(1);
-            let forms = forms.filter(|_| lookup.has_forms);
-            forms.map(Alternative::weight).fold(0.0, f32::max) * fields
-        };
         let clauses = self.wanted.iter().zip(ceilings);
         let clauses: Vec<(f32, f32)> = clauses
-            .map(|(lookup, ceiling)| (by_forms(lookup), *ceiling))
+            .map(|(lookup, ceiling)| (lookup.most_by_forms(fields), *ceiling))
             .collect();
         let all: f32 = clauses.iter().map(|one| one.0.max(one.1)).sum();
         let mut matter = 0;
@@ -255,23 +268,28 @@ impl<'s> Question<'s> {
             FormKind::Spelling => self.has(Part::Spellings),
         });
         let mut lookup = Lookup::default();
-        let most = others.clone().map(|(_, one)| one.frequency).max();
+        let mut spelled = others.clone().filter(|one| one.0 == FormKind::Spelling);
+        let nearest = spelled.next().map(|one| &one.1);
+        let most_frequent = others.clone().map(|(_, one)| one.frequency).max();
         let exact = family.exact.as_ref();
-        if let Some(frequency) = exact.map(|one| one.frequency).or(most) {
+        if let Some(frequency) = exact.map(|one| one.frequency).or(most_frequent) {
             lookup.rarity = self.statistics.rarity(frequency);
         }
-        let mut ceiling = f32::INFINITY;
         if let Some(exact) = exact {
-            let word = self.word(exact, 1.0);
-            // A form counts half of the word, however rare the form is.
-            ceiling = word.most;
-            lookup.alternatives.push(word);
+            lookup.alternatives.push(self.word(exact, 1.0));
         }
+        let ceiling = |kind: FormKind| match (exact, kind, nearest) {
+            // A form counts half of the word, however rare the form is.
+            (Some(exact), ..) => self.statistics.rarity(exact.frequency),
+            // And so does a spelling beside the likeliest one.
+            (None, FormKind::Spelling, Some(nearest)) => self.statistics.rarity(nearest.frequency),
+            _ => f32::INFINITY,
+        };
         for (kind, other) in others {
             let term = other.word.clone();
             clause.forms.push(Form { term, kind: *kind });
             let mut form = self.word(other, FORM_FACTOR);
-            form.most = form.most.min(ceiling);
+            form.most = form.most.min(most(ceiling(*kind)));
             lookup.alternatives.push(form);
         }
         lookup.has_forms = exact.is_some() && lookup.alternatives.len() > 1;

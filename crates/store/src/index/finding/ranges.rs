@@ -22,8 +22,7 @@ pub(super) struct Bounds<'q> {
     forms: u64,
     /// The clause that can score most, and the next.
     strongest: (usize, Option<usize>),
-    /// By window, exact where one clause decides: to be compared with scores.
-    pub(super) by_window: Vec<f32>,
+    windows: usize,
     /// By clause, in any window.
     pub(super) ceilings: Vec<f32>,
 }
@@ -84,7 +83,6 @@ impl<'q> Bounds<'q> {
     pub(super) fn new(
         lookups: &'q SegmentLookups<'_>,
         question: &Question<'_>,
-        coverages: &mut Coverages<'_>,
         scale: Scale,
     ) -> tantivy::Result<Self> {
         let mut clauses = Vec::with_capacity(lookups.wanted.len());
@@ -92,27 +90,14 @@ impl<'q> Bounds<'q> {
             let share = question.coverage(1 << (number % 64));
             clauses.push(ClauseBounds::new(lookups, clause, share, scale)?);
         }
-        let windows = windows(lookups.gate.segment.reader.max_doc());
-        let (mut sums, mut masks) = (vec![0.0_f64; windows], vec![0_u64; windows]);
-        let (mut scores, mut ceilings) = (Vec::new(), Vec::with_capacity(clauses.len()));
-        for (number, clause) in clauses.iter().enumerate() {
-            clause.by_window(windows, &mut scores);
-            for ((sum, mask), score) in sums.iter_mut().zip(&mut masks).zip(&scores) {
-                *sum += f64::from(*score);
-                *mask |= u64::from(*score > 0.0) << (number % 64);
-            }
-            ceilings.push(scores.iter().copied().fold(0.0, f32::max));
-        }
-        let required = question.required;
-        let by_window = sums.into_iter().zip(masks);
-        let by_window = by_window.map(|(sum, mask)| together(sum, mask, required, coverages));
+        let ceilings: Vec<f32> = clauses.iter().map(ClauseBounds::ceiling).collect();
         let mut by_ceiling: Vec<usize> = (0..clauses.len()).collect();
         by_ceiling.sort_by(|one, other| {
             let ceiling = |number: &usize| ceilings.get(*number).copied().unwrap_or(0.0);
             ceiling(other).total_cmp(&ceiling(one))
         });
         Ok(Self {
-            by_window: by_window.collect(),
+            windows: windows(lookups.gate.segment.reader.max_doc()),
             strongest: (
                 by_ceiling.first().copied().unwrap_or(0),
                 by_ceiling.get(1).copied(),
@@ -120,9 +105,19 @@ impl<'q> Bounds<'q> {
             ceilings,
             clauses,
             scale,
-            required,
+            required: question.required,
             forms: 0,
         })
+    }
+
+    /// How many windows the segment has.
+    pub(super) fn windows(&self) -> usize {
+        self.windows
+    }
+
+    /// What documents of a window can score, exact where one clause decides: to be compared with scores.
+    pub(super) fn in_window(&self, window: usize, coverages: &mut Coverages<'_>) -> f32 {
+        self.together(coverages, |_, clause| clause.in_window(window))
     }
 
     /// From now on only documents matter that have another form of one of these clauses, one bit each.
@@ -149,7 +144,7 @@ impl<'q> Bounds<'q> {
         let (first, second) = self.strongest;
         let first = self.clauses.get(first);
         let second = second.and_then(|second| self.clauses.get(second));
-        let mut possible = vec![0; self.by_window.len()];
+        let mut possible = vec![0; self.windows];
         let (mut one, mut other) = (possible.clone(), possible.clone());
         let gather = |clause: Option<&ClauseBounds<'_>>,
                       bands: &Option<InBands>,
@@ -180,7 +175,7 @@ impl<'q> Bounds<'q> {
         let numbers = (0..self.clauses.len()).filter(|number| ceiling(*number) > 0.0);
         let all = numbers.fold(0, |all, number| all | 1_u64 << (number % 64));
         let needed = score / coverages.of(all).max(f32::MIN_POSITIVE) / MARGIN;
-        let mut possible = vec![0; self.by_window.len()];
+        let mut possible = vec![0; self.windows];
         let (mut one, mut other) = (possible.clone(), possible.clone());
         for (number, clause) in self.by_forms() {
             let others = (0..self.clauses.len()).filter(|other| *other != number);
@@ -254,8 +249,8 @@ impl<'q> Bounds<'q> {
         let (first, second) = self.strongest;
         let numbers = [Some(first), second].into_iter().flatten();
         let clauses = numbers.filter_map(|number| self.clauses.get(number));
-        let mut strong = vec![u64::MAX; self.by_window.len()];
-        let mut ranges = vec![0; self.by_window.len()];
+        let mut strong = vec![u64::MAX; self.windows];
+        let mut ranges = vec![0; self.windows];
         for clause in clauses {
             ranges.fill(0);
             clause.add_ranges(&InBands::of_all(band), &mut ranges);
@@ -323,39 +318,49 @@ impl<'q> Bounds<'q> {
 
     /// What documents of a range can score.
     pub(super) fn in_range(&self, range: usize, coverages: &mut Coverages<'_>) -> f32 {
-        self.bound_of(range, None, coverages)
-    }
-
-    /// The same, where it is known what one of the clauses scores.
-    fn bound_of(
-        &self,
-        range: usize,
-        known: Option<(usize, f32)>,
-        coverages: &mut Coverages<'_>,
-    ) -> f32 {
-        let (mut sum, mut mask) = (0.0, 0);
-        for (number, clause) in self.clauses.iter().enumerate() {
-            let score = match known {
-                Some((known, score)) if known == number => score,
-                _ => clause.in_range(range),
-            };
-            sum += f64::from(score);
-            mask |= u64::from(score > 0.0) << (number % 64);
-        }
-        together(sum, mask, self.required, coverages)
+        self.together(coverages, |_, clause| clause.in_range(range))
     }
 
     /// What documents of a range can score that have another form of a clause.
     fn with_forms_in_range(&self, range: usize, coverages: &mut Coverages<'_>) -> f32 {
         let most = self.by_forms().map(|(by_form, clause)| {
-            let by_form = (by_form, clause.forms_in_range(range));
-            if by_form.1 > 0.0 {
-                self.bound_of(range, Some(by_form), coverages)
-            } else {
-                0.0
+            let score = clause.forms_in_range(range);
+            if score <= 0.0 {
+                return 0.0;
             }
+            self.together(coverages, |number, clause| {
+                if number == by_form {
+                    score
+                } else {
+                    clause.in_range(range)
+                }
+            })
         });
         most.fold(0.0, f32::max)
+    }
+
+    /// The bound of clauses of which each scores so much: as a document is scored.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "scores are compared as floats of single precision"
+    )]
+    #[inline]
+    fn together(
+        &self,
+        coverages: &mut Coverages<'_>,
+        score_of: impl Fn(usize, &ClauseBounds<'q>) -> f32,
+    ) -> f32 {
+        let (mut sum, mut mask) = (0.0, 0);
+        for (number, clause) in self.clauses.iter().enumerate() {
+            let score = score_of(number, clause);
+            sum += f64::from(score);
+            mask |= u64::from(score > 0.0) << (number % 64);
+        }
+        if mask & self.required == self.required {
+            sum as f32 * coverages.of(mask)
+        } else {
+            0.0
+        }
     }
 
     /// What documents of the ranges of a window can score, in steps that are rounded up.
@@ -366,18 +371,5 @@ impl<'q> Bounds<'q> {
             clause.add_to(&mut chunk, window, is_required);
         }
         chunk.bounds()
-    }
-}
-
-/// The bound of clauses that score so much together: as a document is scored.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "scores are compared as floats of single precision"
-)]
-fn together(sum: f64, mask: u64, required: u64, coverages: &mut Coverages<'_>) -> f32 {
-    if mask & required == required {
-        sum as f32 * coverages.of(mask)
-    } else {
-        0.0
     }
 }

@@ -158,7 +158,7 @@ fn placed(
     if !lenders.is_empty() {
         arrange(&mut lenders, ties);
         lenders.truncate(most);
-        let lent = lend(search, &lenders, floor)?;
+        let lent = lend(search, &lenders)?;
         let changed: HashSet<u64> = lent.iter().map(|one| one.row).collect();
         found.retain(|one| !changed.contains(&one.row));
         found.extend(lent);

@@ -32,13 +32,12 @@ pub(super) struct Reading<'q> {
     is_first: bool,
     /// For each window, the ranges that are read first. After that all others are.
     first: Vec<u64>,
-    /// For each window, the ranges that may be read after that, once this is known.
+    /// The ranges that are read after that, once this is known.
     others: Option<Others>,
 }
 
-/// What is left once the first ranges are read.
+/// For each window, the ranges that may hold documents from a score on, and are not among the first.
 struct Others {
-    /// From this score on.
     score: f32,
     by_window: Vec<u64>,
 }
@@ -49,7 +48,7 @@ impl<'q> Reading<'q> {
         let mut by_ceiling: Vec<_> = ceilings.enumerate().collect();
         by_ceiling.sort_by(|one, other| one.1.total_cmp(&other.1));
         Self {
-            first: vec![0; bounds.by_window.len()],
+            first: vec![0; bounds.windows()],
             first_rows: segment.columns.ranges.first_rows(segment),
             bounds,
             by_ceiling,
@@ -64,27 +63,49 @@ impl<'q> Reading<'q> {
         self.is_first = false;
     }
 
-    /// The ranges of a window with documents that can matter.
-    pub(super) fn ranges(
+    /// The next window, from this one on, with documents that can matter, and its ranges with such documents.
+    pub(super) fn next(
         &mut self,
+        from: usize,
+        threshold: Option<Threshold>,
+        coverages: &mut Coverages<'_>,
+    ) -> Option<(usize, u64)> {
+        let score = threshold.map_or(0.0, |threshold| threshold.score);
+        let is_known = |known: &Others| score <= known.score * WORTH_LOOKING;
+        if !self.is_first && !self.others.as_ref().is_some_and(is_known) {
+            let mut by_window = self.bounds.possible(score, coverages);
+            for (ranges, first) in by_window.iter_mut().zip(&self.first) {
+                *ranges &= !first;
+            }
+            self.others = Some(Others { score, by_window });
+        }
+        let ranges = match &self.others {
+            Some(others) => &others.by_window,
+            None => &self.first,
+        };
+        for (window, ranges) in ranges.iter().enumerate().skip(from) {
+            if *ranges != 0 {
+                let ranges = self.mattering(window, *ranges, threshold, coverages);
+                if ranges != 0 {
+                    return Some((window, ranges));
+                }
+            }
+        }
+        None
+    }
+
+    /// Those of some ranges of a window with documents that can matter.
+    fn mattering(
+        &self,
         window: usize,
+        ranges: u64,
         threshold: Option<Threshold>,
         coverages: &mut Coverages<'_>,
     ) -> u64 {
-        let first = self.first.get(window).copied().unwrap_or(0);
-        let ranges = if self.is_first {
-            if self.bounds.is_kept_to_forms() {
-                return first;
-            }
-            first
-        } else {
-            let score = threshold.map_or(0.0, |threshold| threshold.score);
-            self.others(score, coverages, window) & !first
-        };
-        if ranges == 0 {
-            return 0;
+        if self.is_first && self.bounds.is_kept_to_forms() {
+            return ranges;
         }
-        let most = self.bounds.by_window.get(window).copied().unwrap_or(0.0);
+        let most = self.bounds.in_window(window, coverages);
         let needed = threshold.map_or(Needed::default(), |threshold| Needed {
             score: threshold.score,
             is_more: (self.first_rows.get(window)).is_some_and(|row| *row > threshold.row),
@@ -93,21 +114,6 @@ impl<'q> Reading<'q> {
             return 0;
         }
         self.bounds.ranges(window, ranges, needed, coverages)
-    }
-
-    /// The ranges of a window that may hold documents with such a score.
-    fn others(&mut self, score: f32, coverages: &mut Coverages<'_>, window: usize) -> u64 {
-        let is_known = |known: &Others| score <= known.score * WORTH_LOOKING;
-        if !self.others.as_ref().is_some_and(is_known) {
-            self.others = Some(Others {
-                score,
-                by_window: self.bounds.possible(score, coverages),
-            });
-        }
-        let others = self.others.as_ref();
-        others.map_or(0, |others| {
-            others.by_window.get(window).copied().unwrap_or(0)
-        })
     }
 
     /// Reads first where these documents are, and after that only where another form of a clause, one bit each, can matter.
@@ -145,16 +151,24 @@ impl<'q> Reading<'q> {
     }
 
     /// Adds the windows that hold anything.
-    fn best_windows(&self, segment: usize, found: &mut Vec<Promising>) {
-        let windows = self.bounds.by_window.iter().zip(self.first_rows);
-        let windows = windows.enumerate().filter(|(_, (most, _))| **most > 0.0);
-        found.extend(windows.map(|(window, (most, row))| Promising {
-            most: *most,
-            row: *row,
-            segment,
-            window,
-            range: 0,
-        }));
+    fn best_windows(
+        &self,
+        segment: usize,
+        coverages: &mut Coverages<'_>,
+        found: &mut Vec<Promising>,
+    ) {
+        for (window, row) in self.first_rows.iter().enumerate() {
+            let most = self.bounds.in_window(window, coverages);
+            if most > 0.0 {
+                found.push(Promising {
+                    most,
+                    row: *row,
+                    segment,
+                    window,
+                    range: 0,
+                });
+            }
+        }
     }
 
     /// Adds clauses, the least first, for as long as all of them together cannot make a document matter.
@@ -206,7 +220,7 @@ pub(super) fn choose_first(segments: &mut [&mut Reading<'_>], coverages: &mut Co
     }
     if chosen.len() < PROMISING {
         for (number, reading) in segments.iter().enumerate() {
-            reading.best_windows(number, &mut chosen);
+            reading.best_windows(number, coverages, &mut chosen);
         }
     }
     if chosen.len() > PROMISING {

@@ -145,7 +145,7 @@ impl<'q> Search<'q> {
                 small.push(lookups);
                 continue;
             }
-            let bounds = Bounds::new(lookups, self.question, &mut coverages, scale)?;
+            let bounds = Bounds::new(lookups, self.question, scale)?;
             for (ceiling, here) in ceilings.iter_mut().zip(&bounds.ceilings) {
                 *ceiling = ceiling.max(*here);
             }
@@ -375,9 +375,9 @@ struct Selecting<'s, 'q, 'l> {
 }
 
 impl Matches for Selecting<'_, '_, '_> {
-    fn ranges(&mut self, window: usize) -> u64 {
+    fn next(&mut self, window: usize) -> Option<(usize, u64)> {
         let threshold = self.selection.threshold();
-        self.reading.ranges(window, threshold, self.coverages)
+        self.reading.next(window, threshold, self.coverages)
     }
 
     fn negligible(&mut self) -> Negligible {

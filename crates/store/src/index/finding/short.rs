@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 use tantivy::DocId;
 
 use super::Gate;
-use super::levels::{Levels, LevelsBuilder, RANGE, window_of};
+use super::levels::{Levels, LevelsBuilder, RANGE};
 use super::lists::{Texts, Ways};
 use super::scores::SIZE;
 
@@ -39,12 +39,14 @@ pub(super) struct ShortLists {
     pub(super) scored: Vec<(DocId, f32)>,
     /// The most that any of them scores.
     pub(super) most: f32,
+    /// The most that any of them scores by another form of a word.
+    pub(super) most_by_forms: f32,
     /// The best of each range, where there are many documents.
     pub(super) levels: Option<Levels>,
 }
 
 impl ShortLists {
-    pub(super) fn new(scored: Vec<(DocId, f32)>, documents: DocId) -> Self {
+    pub(super) fn new(scored: Vec<(DocId, f32)>, most_by_forms: f32, documents: DocId) -> Self {
         let most = scored.iter().map(|one| one.1).fold(0.0, f32::max);
         let ranges = documents.div_ceil(RANGE) as usize;
         let is_dense = most > 0.0 && scored.len() >= WORTH_KEEPING.max(ranges / DENSE);
@@ -58,6 +60,7 @@ impl ShortLists {
         Self {
             scored,
             most,
+            most_by_forms,
             levels,
         }
     }
@@ -71,19 +74,13 @@ impl ShortLists {
         self.scored.len() * size_of::<(DocId, f32)>() + levels
     }
 
-    /// Raises the scores of windows to the best that a document has there.
-    pub(super) fn raise_windows(&self, windows: &mut [f32]) {
+    /// The best score in a window.
+    pub(super) fn best_in_window(&self, window: usize) -> f32 {
         if let Some(levels) = &self.levels {
-            for (known, score) in windows.iter_mut().zip(levels.in_windows()) {
-                *known = score.max(*known);
-            }
-            return;
+            return levels.best_in_window(window);
         }
-        for (document, score) in &self.scored {
-            if let Some(known) = windows.get_mut(window_of(*document)) {
-                *known = score.max(*known);
-            }
-        }
+        let here = self.in_window(window).iter();
+        here.map(|one| one.1).fold(0.0, f32::max)
     }
 
     /// The best score in a range.
@@ -121,7 +118,7 @@ pub(super) fn take_short<'q>(ways: &mut Vec<Ways<'q>>) -> Vec<Ways<'q>> {
 pub(super) fn scored(
     ways: &[Ways<'_>],
     gate: &Gate<'_>,
-    compute: impl FnOnce() -> tantivy::Result<Vec<(DocId, f32)>>,
+    compute: impl FnOnce() -> tantivy::Result<(Vec<(DocId, f32)>, f32)>,
 ) -> tantivy::Result<Arc<ShortLists>> {
     let key = key(ways, gate);
     let kept = &gate.segment.columns.short.0;
@@ -131,7 +128,8 @@ pub(super) fn scored(
     }
     drop(known);
     let documents = gate.segment.reader.max_doc();
-    let lists = Arc::new(ShortLists::new(compute()?, documents));
+    let (scored, most_by_forms) = compute()?;
+    let lists = Arc::new(ShortLists::new(scored, most_by_forms, documents));
     if lists.is_worth_keeping() {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // Any other goes: which words come next is not known.
@@ -152,6 +150,7 @@ fn key(ways: &[Ways<'_>], gate: &Gate<'_>) -> u64 {
     let (mut hasher, mut fields) = (SipHasher13::new(), Vec::new());
     for way in ways {
         hasher.write_u32(way.most.to_bits());
+        hasher.write_u8(u8::from(way.is_first()));
         for place in &way.places {
             place.hash_into(&mut hasher);
             let field = place.field.field;

@@ -87,7 +87,9 @@ impl SegmentFigures {
     fn keep(&self, key: u64, keep: impl FnOnce(&mut Figures)) {
         let mut kept = self.lock();
         if kept.len() >= KEPT_SEARCHES && !kept.contains_key(&key) {
-            kept.clear();
+            // Any one: which searches come next is not known.
+            let any = kept.keys().next().copied();
+            any.map(|any| kept.remove(&any));
         }
         keep(kept.entry(key).or_default());
     }

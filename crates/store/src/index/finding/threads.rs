@@ -63,11 +63,7 @@ struct Position {
 }
 
 /// The lenders and their neighbours, with what they score in the end.
-pub(super) fn lend(
-    search: &Search<'_>,
-    lenders: &[Found],
-    floor: f32,
-) -> tantivy::Result<Vec<Found>> {
+pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Found>> {
     let mut threads = Threads {
         gates: &search.question.statistics.searched.gates,
         opened: HashMap::new(),
@@ -87,7 +83,8 @@ pub(super) fn lend(
         }
     }
     let mut addresses: Vec<DocAddress> = lent.keys().copied().collect();
-    let own = search.scores_of(floor, &mut addresses)?;
+    // What they hold of the question counts, however little of it they cover: the cut is for those that nobody lends to.
+    let own = search.scores_of(0.0, &mut addresses)?;
     let mut found: Vec<Found> = Vec::with_capacity(lent.len());
     for (address, (share, row, lender)) in lent {
         let own = own.get(&address).copied();

@@ -92,9 +92,9 @@ pub(super) struct Negligible {
 
 /// Who looks at the matches of a segment.
 pub(super) trait Matches {
-    /// Which ranges of a window are read, one bit each.
-    fn ranges(&mut self, _window: usize) -> u64 {
-        u64::MAX
+    /// The next window that is read, from this one on, and its ranges that are, one bit each.
+    fn next(&mut self, window: usize) -> Option<(usize, u64)> {
+        Some((window, u64::MAX))
     }
 
     /// Clauses of which documents with no other clause do not matter any more. Once in it, a clause stays.
@@ -121,14 +121,12 @@ pub(super) fn for_each_match(
     let mut window = Window::new(lookups.gate, scores);
     // Opened for the first window that is read: of many segments none is.
     let mut opened = None;
-    for number in 0..windows(lookups.gate.segment.reader.max_doc()) {
-        let ranges = matches.ranges(number);
-        if ranges == 0 {
-            continue;
-        }
-        if stop::asked() {
-            break;
-        }
+    let (mut from, windows) = (0, windows(lookups.gate.segment.reader.max_doc()));
+    while from < windows
+        && let Some((number, ranges)) = matches.next(from)
+        && !stop::asked()
+    {
+        from = number + 1;
         let (wanted, excluded) = match &mut opened {
             Some(opened) => opened,
             none => none.insert((

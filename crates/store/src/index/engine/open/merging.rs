@@ -72,7 +72,7 @@ impl OpenIndex {
 
 /// The segments that are left when each of the others is larger than all smaller ones together. Merging these whenever the index
 /// is at rest copies a document no more often than the number of documents has binary digits.
-fn small(mut segments: Vec<SegmentMeta>) -> Vec<SegmentMeta> {
+pub(super) fn small(mut segments: Vec<SegmentMeta>) -> Vec<SegmentMeta> {
     segments.sort_by_key(SegmentMeta::num_docs);
     let (mut smaller, mut count) = (0, 0);
     for (number, segment) in segments.iter().enumerate() {
@@ -166,6 +166,40 @@ mod tests {
             assert_eq!(sizes(), at_rest);
         }
         assert!((1..=row).all(|row| is_found(&index, row)));
+    }
+
+    #[test]
+    fn while_nothing_is_written_small_segments_are_merged_and_readers_see_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = OpenIndex::fresh(folder.path(), [0; 16], Capacity::default()).unwrap();
+        for first in [0, 10, 20] {
+            let mut writing = index.writing();
+            let rows = first..first + 5;
+            for row in rows {
+                let document = row_only(&index, row);
+                let writer = index.writer(&mut writing).unwrap();
+                writer.add_document(document).unwrap();
+            }
+            index.commit(&mut writing).unwrap();
+        }
+        // What is not committed yet is left alone.
+        let row = 1;
+        let drop_it = IndexChange::Drop { row };
+        index.apply(&mut index.writing(), drop_it).unwrap();
+        index.tidy().unwrap();
+        assert!(index.writing().merging.is_empty());
+        index.commit(&mut index.writing()).unwrap();
+        let segments = || index.view().segments().count();
+        let begin = std::time::Instant::now();
+        while segments() > 1 && begin.elapsed().as_secs() < 60 {
+            index.tidy().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(segments(), 1);
+        assert!(!is_found(&index, row) && is_found(&index, row + 1));
+        let merged = index.view().generation;
+        index.tidy().unwrap();
+        assert_eq!(index.view().generation, merged);
     }
 
     #[test]
