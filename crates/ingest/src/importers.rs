@@ -30,6 +30,7 @@ pub(crate) mod meta;
 mod named_rows;
 pub(crate) mod notes;
 mod outline;
+mod participants;
 pub(crate) mod photos;
 mod pieces;
 pub(crate) mod places;

@@ -56,6 +56,9 @@ const STREAMS: &[Stream] = &[
                 .role("title")
                 .searched()
                 .grouped(),
+            shape::texts("participants")
+                .about("The people of the conversation, as far as they are told.")
+                .searched(),
             shape::text("author").role("author").searched().grouped(),
             shape::time("sent_at"),
             shape::text("subject").searched(),
@@ -147,6 +150,7 @@ pub(crate) struct Message {
     pub(crate) id: String,
     pub(crate) conversation_id: String,
     pub(crate) conversation: Option<String>,
+    pub(crate) participants: Vec<String>,
     pub(crate) author: Option<String>,
     pub(crate) sent_at: Option<String>,
     pub(crate) subject: Option<String>,
@@ -162,6 +166,7 @@ impl Message {
             "id": readable_key(&self.id),
             "conversation_id": readable_key(&self.conversation_id),
             "conversation": self.conversation.and_then(some_text),
+            "participants": some_list(self.participants),
             "author": self.author,
             "sent_at": self.sent_at,
             "subject": self.subject.and_then(some_text),

@@ -133,6 +133,7 @@ impl X<'_> {
 
     fn conversation(&self, conversation: &Value, made: &mut Made) {
         let id = text(conversation, "conversationId").unwrap_or_default();
+        let people = self.participants(conversation, id);
         for event in list(conversation, "messages") {
             // Others tell who joined, left or reacted.
             let Some(message) = event.get("messageCreate") else {
@@ -152,6 +153,7 @@ impl X<'_> {
                 id: message_id.to_owned(),
                 conversation_id: id.to_owned(),
                 conversation: text(conversation, "name").map(str::to_owned),
+                participants: people.clone(),
                 author: text(message, "senderId").map(|id| self.name_of(id)),
                 sent_at: moment(message, "createdAt"),
                 text: text(message, "text").map(decoded),
@@ -162,6 +164,34 @@ impl X<'_> {
             };
             made.add("messages", one.record());
         }
+    }
+}
+
+impl X<'_> {
+    /// The people of a conversation: the id of one between two is made of theirs, others tell who joins, writes and reads.
+    fn participants(&self, conversation: &Value, id: &str) -> Vec<String> {
+        let is_number = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        let mut ids: Vec<&str> = match id.split_once('-') {
+            Some((one, other)) => vec![one, other],
+            None => Vec::new(),
+        };
+        ids.retain(is_number);
+        for event in list(conversation, "messages") {
+            let events = event.as_object().into_iter().flatten();
+            for (_, told) in events {
+                ids.extend(
+                    ["senderId", "recipientId"]
+                        .iter()
+                        .filter_map(|name| text(told, name)),
+                );
+                for name in ["participantsSnapshot", "userIds"] {
+                    ids.extend(list(told, name).iter().filter_map(Value::as_str));
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into_iter().map(|id| self.name_of(id)).collect()
     }
 }
 
