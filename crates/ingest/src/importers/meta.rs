@@ -26,7 +26,7 @@ pub(crate) const FACEBOOK: Known = Known {
     origin: "Facebook: Settings > Your information > Download your information, as JSON",
     contents: "posts, comments, reactions, friends and Messenger's conversations; pictures are named, not kept",
     recognise: |file| {
-        if is_of_instagram(file.path) {
+        if is_of_instagram(file) {
             Verdict::Unlike
         } else {
             recognise(file)
@@ -42,7 +42,7 @@ pub(crate) const INSTAGRAM: Known = Known {
     origin: "Instagram: Settings > Accounts Centre > Your information and permissions > Download your information, as JSON",
     contents: "posts, comments, likes, followers and conversations; pictures are named, not kept",
     recognise: |file| {
-        if is_of_instagram(file.path) || is_only_of_instagram(file) {
+        if is_of_instagram(file) {
             recognise(file)
         } else {
             Verdict::Unlike
@@ -59,42 +59,102 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
     Cut::Whole.importer(input.into_reader(), acceptor, converter)
 }
 
-/// Whether the path is one of Instagram's archive: conversations look the same in both.
-fn is_of_instagram(path: &str) -> bool {
-    path.to_ascii_lowercase().contains("instagram")
+/// Members of the lists that are read of an object, and what their entries are.
+const LISTS: [(&str, Listed); 14] = [
+    ("comments_v2", Listed::Entries),
+    ("group_comments_v2", Listed::Entries),
+    ("group_posts_v2", Listed::Entries),
+    ("reactions_v2", Listed::Entries),
+    ("friends_v2", Listed::People("friend")),
+    ("following_v3", Listed::People("following")),
+    ("followers_v3", Listed::People("follower")),
+    ("relationships_following", Listed::Named("following")),
+    ("relationships_followers", Listed::Named("follower")),
+    ("likes_media_likes", Listed::Named("like")),
+    ("likes_comment_likes", Listed::Named("comment_like")),
+    ("saved_saved_media", Listed::Named("saved")),
+    ("comments_reels_comments", Listed::Named("comment")),
+    ("comments_media_comments", Listed::Named("comment")),
+];
+
+/// What stands in a list.
+#[derive(Clone, Copy)]
+enum Listed {
+    /// Posts, comments and reactions as Facebook writes them.
+    Entries,
+    /// People by name, as Facebook writes them.
+    People(&'static str),
+    /// What Instagram names with an address or with labels.
+    Named(&'static str),
 }
 
-/// Lists that only Instagram writes, by members that are nowhere else.
-fn is_only_of_instagram(file: &Candidate<'_>) -> bool {
+/// Whether a file is of Instagram's archive. What both write, such as conversations, is told by the folders.
+fn is_of_instagram(file: &Candidate<'_>) -> bool {
     let (members, _) = first_members(file.head, "");
-    members.iter().any(|name| {
-        [
-            "string_list_data",
-            "string_map_data",
-            "likes_media_likes",
-            "relationships_following",
+    let has = |wanted: &str| members.iter().any(|name| name == wanted);
+    let is_only_there = has("string_list_data")
+        || has("string_map_data")
+        || LISTS
+            .iter()
+            .any(|(name, listed)| matches!(listed, Listed::Named(_)) && has(name))
+        || is_pictures(file.head, &members);
+    is_only_there || is_path_of_instagram(file.path)
+}
+
+/// Whether the folders are those of Instagram's archive: the innermost that names one of the two decides. Folders of conversations
+/// are called after people, who may be called anything.
+fn is_path_of_instagram(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let folders = lower
+        .rsplit_once("/messages/")
+        .map_or(&*lower, |(folders, _)| folders);
+    let last = |name: &str| folders.rfind(name);
+    last("instagram") > last("facebook")
+}
+
+/// Whether it is a list of Instagram's posts.
+fn is_pictures(head: &[u8], members: &[String]) -> bool {
+    let is_list = head.trim_ascii_start().starts_with(b"[");
+    let has = |name: &str| members.iter().any(|member| member == name);
+    is_list && has("media") && contains(head, "\"creation_timestamp\"")
+}
+
+fn contains(head: &[u8], text: &str) -> bool {
+    head.windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+/// Whether it is a list of what Facebook notes with a time: posts, comments and reactions.
+fn is_entries(file: &Candidate<'_>, members: &[String]) -> bool {
+    let has = |name: &str| members.iter().any(|member| member == name);
+    let is_list = file.head.trim_ascii_start().starts_with(b"[");
+    if !is_list || !has("timestamp") || !(has("data") || has("attachments")) {
+        return false;
+    }
+    // Of such lists there are many elsewhere.
+    let path = file.path.to_ascii_lowercase();
+    ["facebook", "your_posts", "likes_and_reactions"]
+        .iter()
+        .any(|name| path.contains(name))
+        || [
+            "\"post\"",
+            "\"update_timestamp\"",
+            "\"reaction\"",
+            "\"external_context\"",
         ]
-        .contains(&name.as_str())
-    })
+        .iter()
+        .any(|name| contains(file.head, name))
 }
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let (members, _) = first_members(file.head, "");
     let has = |name: &str| members.iter().any(|member| member == name);
-    // Of such lists there are many elsewhere.
-    let is_of_archive = ["facebook", "instagram", "your_posts", "likes_and_reactions"]
-        .iter()
-        .any(|name| file.path.to_ascii_lowercase().contains(name));
-    let is_list = file.head.trim_ascii_start().starts_with(b"[");
     let is_known = (has("participants") && has("messages"))
-        || has("comments_v2")
-        || has("friends_v2")
-        || has("likes_media_likes")
-        || has("relationships_following")
+        || LISTS.iter().any(|(name, _)| has(name))
         || has("string_list_data")
         || has("string_map_data")
-        || (is_list && has("timestamp") && is_of_archive && (has("data") || has("attachments")))
-        || (is_list && has("media") && is_of_archive);
+        || is_pictures(file.head, &members)
+        || is_entries(file, &members);
     if is_known {
         return Verdict::Takes;
     }
@@ -129,34 +189,37 @@ impl Meta {
     }
 
     fn conversation(&mut self, value: &Value, made: &mut Made) {
-        let folder = self.path.rsplit('/').nth(1).unwrap_or_default().to_owned();
-        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
-        let thread = thread.map_or(folder, str::to_owned);
-        let participants = list(value, "participants").iter();
-        let names: Vec<&str> = participants.filter_map(|one| text(one, "name")).collect();
-        let title = text(value, "title").map_or_else(|| names.join(", "), str::to_owned);
-        // The newest comes first, and equal keys are numbered as time goes on.
-        for message in list(value, "messages").iter().rev() {
-            let millis = message.get("timestamp_ms").and_then(Value::as_i64);
-            let Some(millis) = millis else {
+        let chat = Conversation::read(value, &self.path);
+        let mut messages: Vec<&Value> = list(value, "messages").iter().collect();
+        let first_last = (messages.first(), messages.last());
+        if let (Some(first), Some(last)) = first_last
+            && (millis_of(first) >= millis_of(last) || millis_of(last).is_none())
+        {
+            // The newest comes first, and equal keys are numbered as time goes on.
+            messages.reverse();
+        }
+        for message in messages {
+            let Some(millis) = millis_of(message) else {
                 made.reject("a message has no time in 'timestamp_ms'");
                 continue;
             };
-            let author = text(message, "sender_name").map(str::to_owned);
-            let telling = format!("{thread}\n{}", author.as_deref().unwrap_or_default());
-            let kinds = ["photos", "videos", "audio_files", "files", "gifs"];
+            let author = text(message, "sender_name").or_else(|| text(message, "senderName"));
+            let telling = format!("{}\n{}", chat.id, author.unwrap_or_default());
+            let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
             let files = kinds.iter().flat_map(|kind| list(message, kind));
             let files = files.filter_map(|file| text(file, "uri").map(last_part));
             let link = message.get("share").and_then(|share| text(share, "link"));
             let reactions = list(message, "reactions").iter();
             let reactions = reactions.filter_map(|one| text(one, "reaction"));
+            let said = text(message, "content").or_else(|| text(message, "text"));
             let one = Message {
                 id: self.key(&millis.to_string(), &telling),
-                conversation_id: thread.clone(),
-                conversation: Some(title.clone()),
-                author,
+                conversation_id: chat.id.clone(),
+                conversation: Some(chat.title.clone()),
+                participants: chat.people.clone(),
+                author: author.map(str::to_owned),
                 sent_at: millis_to_moment(millis),
-                text: text(message, "content").map(str::to_owned),
+                text: said.map(str::to_owned),
                 links: link.map(str::to_owned).into_iter().collect(),
                 files: files.collect(),
                 reactions: reactions.map(str::to_owned).collect(),
@@ -250,44 +313,46 @@ impl Meta {
 
     /// Entries of Instagram that name a person or a page, with a time.
     fn named(&mut self, value: &Value, kind: &'static str, made: &mut Made) {
+        let title = text(value, "title").map(str::to_owned);
         for one in list(value, "string_list_data") {
-            let title = text(value, "title").map(str::to_owned);
             let url = text(one, "href").map(str::to_owned);
             let at = unix_seconds(one, "timestamp");
-            let name = text(one, "value")
-                .map(str::to_owned)
-                .or_else(|| title.clone());
-            if kind == "like" {
-                let like = Like {
-                    id: short_hash(url.as_deref().unwrap_or_default()),
-                    kind: kind.to_owned(),
-                    author: title,
-                    created_at: at,
-                    url,
-                    ..Like::default()
-                };
-                made.add("likes", like.record());
-            } else {
-                let person = Person {
-                    id: name.clone().unwrap_or_default(),
-                    name,
-                    kind,
-                    since: at,
-                    url,
-                    ..Person::default()
-                };
-                made.add("people", person.record());
+            if !matches!(kind, "follower" | "following") {
+                add_like(kind, (title.clone(), url, at), made);
+                continue;
             }
+            let name = text(one, "value").map(str::to_owned);
+            let name = name.or_else(|| title.clone());
+            let person = Person {
+                id: name.clone().unwrap_or_default(),
+                name,
+                kind,
+                since: at,
+                url,
+                ..Person::default()
+            };
+            made.add("people", person.record());
         }
-        let told = value.get("string_map_data").unwrap_or(&Value::Null);
-        let said = |name: &str| told.get(name).and_then(|one| text(one, "value"));
-        if let Some(comment) = said("Comment") {
-            let at = told.get("Time").and_then(|time| time.get("timestamp"));
+        let labelled = value.get("string_map_data").and_then(Value::as_object);
+        let labelled = labelled.into_iter().flatten();
+        // The labels are in the language of the account; what stands behind them is in the same order everywhere.
+        let timed = labelled
+            .clone()
+            .map(|(_, one)| one)
+            .find(|one| unix_seconds(one, "timestamp").is_some());
+        if kind == "saved" {
+            let url = timed.and_then(|one| text(one, "href")).map(str::to_owned);
+            let at = timed.and_then(|one| unix_seconds(one, "timestamp"));
+            return add_like(kind, (title, url, at), made);
+        }
+        let mut said = labelled.filter_map(|(_, one)| text(one, "value"));
+        if let Some(comment) = said.next() {
+            let at = timed.and_then(|one| one.get("timestamp"));
             let seconds = at.map(ToString::to_string).unwrap_or_default();
             let post = Post {
                 id: self.key(&seconds, comment),
                 kind: "comment",
-                title: said("Media Owner").map(|owner| format!("On a post of {owner}")),
+                title: said.next().map(|owner| format!("On a post of {owner}")),
                 text: Some(comment.to_owned()),
                 created_at: seconds_to_moment(&seconds),
                 ..Post::default()
@@ -297,15 +362,19 @@ impl Meta {
     }
 
     fn element(&mut self, value: &Value, made: &mut Made) -> Result<(), Rejection> {
-        let is_named =
-            value.get("string_list_data").is_some() || value.get("string_map_data").is_some();
-        if is_named {
-            let kind = if self.path.contains("following") {
+        let file_name = self.path.rsplit('/').next().unwrap_or_default();
+        if value.get("string_list_data").is_some() {
+            let kind = if file_name.starts_with("following") {
                 "following"
             } else {
                 "follower"
             };
             self.named(value, kind, made);
+        } else if let Some(labelled) = value.get("string_map_data") {
+            // Lists of other things have labels too; their names are English everywhere.
+            if labelled.get("Comment").is_some() || file_name.contains("comment") {
+                self.named(value, "comment", made);
+            }
         } else if value.get("media").is_some() {
             self.pictures(value, made);
         } else if value.get("timestamp").is_some() {
@@ -315,6 +384,88 @@ impl Meta {
         }
         Ok(())
     }
+
+    fn listed(&mut self, value: &Value, listed: Listed, made: &mut Made) {
+        match listed {
+            Listed::Entries => self.entry(value, made),
+            Listed::Named(kind) => self.named(value, kind, made),
+            Listed::People(kind) => {
+                let name = text(value, "name").unwrap_or_default();
+                let person = Person {
+                    id: name.to_owned(),
+                    name: Some(name.to_owned()),
+                    kind,
+                    since: unix_seconds(value, "timestamp"),
+                    ..Person::default()
+                };
+                made.add("people", person.record());
+            }
+        }
+    }
+}
+
+/// A conversation, of which each message says where it belongs.
+struct Conversation {
+    id: String,
+    title: String,
+    people: Vec<String>,
+}
+
+impl Conversation {
+    /// Reads what stands beside the messages. `path` is of the file. Conversations that were encrypted on the way are a file each,
+    /// and name their people as texts.
+    fn read(value: &Value, path: &str) -> Self {
+        let people = list(value, "participants").iter();
+        let people = people.filter_map(|one| text(one, "name").or_else(|| one.as_str()));
+        let people: Vec<String> = people.map(str::to_owned).collect();
+        if let Some(thread) = text(value, "threadName") {
+            let (name, number) = thread.rsplit_once('_').unwrap_or((thread, ""));
+            let is_numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            return Self {
+                id: thread.to_owned(),
+                title: if is_numbered { name } else { thread }.to_owned(),
+                people,
+            };
+        }
+        let folder = path.rsplit('/').nth(1).unwrap_or_default();
+        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
+        let title = text(value, "title").map(str::to_owned);
+        Self {
+            id: thread.unwrap_or(folder).to_owned(),
+            title: title.unwrap_or_else(|| people.join(", ")),
+            people,
+        }
+    }
+}
+
+fn millis_of(message: &Value) -> Option<i64> {
+    let millis = message
+        .get("timestamp_ms")
+        .or_else(|| message.get("timestamp"));
+    millis.and_then(Value::as_i64)
+}
+
+/// Adds what was liked or saved: whose it is, where it stands and when.
+fn add_like(
+    kind: &str,
+    (author, url, created_at): (Option<String>, Option<String>, Option<String>),
+    made: &mut Made,
+) {
+    let address = url.as_deref().unwrap_or_default();
+    let telling = match kind {
+        "like" => address.to_owned(),
+        // Several comments of a post have its address.
+        kind => format!("{kind}\n{address}\n{created_at:?}"),
+    };
+    let like = Like {
+        id: short_hash(&telling),
+        kind: kind.to_owned(),
+        author,
+        created_at,
+        url,
+        ..Like::default()
+    };
+    made.add("likes", like.record());
 }
 
 fn last_part(uri: &str) -> String {
@@ -356,26 +507,9 @@ impl Converter for Meta {
             self.conversation(&value, made);
             return Ok(());
         }
-        for entry in list(&value, "comments_v2") {
-            self.entry(entry, made);
-        }
-        for friend in list(&value, "friends_v2") {
-            let name = text(friend, "name").unwrap_or_default();
-            let person = Person {
-                id: name.to_owned(),
-                name: Some(name.to_owned()),
-                kind: "friend",
-                since: unix_seconds(friend, "timestamp"),
-                ..Person::default()
-            };
-            made.add("people", person.record());
-        }
-        for (member, kind) in [
-            ("likes_media_likes", "like"),
-            ("relationships_following", "following"),
-        ] {
+        for (member, listed) in LISTS {
             for one in list(&value, member) {
-                self.named(one, kind, made);
+                self.listed(one, listed, made);
             }
         }
         for one in value.as_array().map_or(&[][..], Vec::as_slice) {
