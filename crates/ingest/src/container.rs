@@ -22,8 +22,17 @@ use self::git::Repository;
 use self::tape::{Packing, Tape};
 use self::zip::ZipPart;
 
+const ZIP_BEGINS: &[u8] = b"PK\x03\x04";
+
 /// Endings of archives inside folders and archives. An office document is a zip too, and is not taken apart.
 const ARCHIVE_ENDINGS: [&str; 6] = [".zip", ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"];
+
+/// Endings of files that are looked at as they are: documents that are zips, and what there is most of. All others may be archives.
+const PLAIN_ENDINGS: [&str; 29] = [
+    ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".jar", ".apk", ".json", ".jsonl",
+    ".csv", ".tsv", ".txt", ".md", ".html", ".xml", ".js", ".eml", ".emlx", ".vcf", ".ics", ".pdf",
+    ".jpg", ".jpeg", ".png", ".heic", ".mp4", ".mbox",
+];
 
 /// How much is read of a container, so that a hostile one costs little.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +163,15 @@ impl Member {
             Content::Tape { tape, at } => Ok(Box::new(Tape::open(tape, *at, self.size)?)),
             Content::Repository(repository) => repository.open(),
         }
+    }
+
+    /// Whether it begins as an archive does that can be read.
+    fn is_archive(&self) -> bool {
+        let Ok(mut file) = self.open() else {
+            return false;
+        };
+        let head = tape::read_head(&mut file).unwrap_or_default();
+        head.starts_with(ZIP_BEGINS) || tape::begins(head, file)
     }
 
     /// Its place on a tape, where members are best read in their order.
@@ -308,7 +326,10 @@ impl Walk {
             return self.skip(path, SkipReason::TooLarge);
         }
         let lower = path.to_ascii_lowercase();
-        if ARCHIVE_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
+        let is_called = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+        // A name without an ending says nothing, and so does one that a program made up.
+        let may_be_archive = || nesting < 2 && !is_called(&PLAIN_ENDINGS) && member.is_archive();
+        if is_called(&ARCHIVE_ENDINGS) || may_be_archive() {
             return self.offer_archive(member, nesting);
         }
         if self.contents.members.len() >= self.limits.members {
