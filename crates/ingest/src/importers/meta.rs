@@ -480,17 +480,17 @@ fn millis_to_moment(millis: i64) -> Option<String> {
     ))
 }
 
-/// Undoes what was done to the texts: every byte of UTF-8 was written as a character of its own.
+/// Undoes what was done to a text: every byte of UTF-8 was written as a character of its own.
+pub(crate) fn mended_text(text: String) -> String {
+    let bytes = text.chars().map(|c| u8::try_from(u32::from(c)).ok());
+    let bytes: Option<Vec<u8>> = bytes.collect();
+    let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    mended.unwrap_or(text)
+}
+
 fn mended(value: Value) -> Value {
     match value {
-        Value::String(text) => {
-            let bytes: Option<Vec<u8>> = text
-                .chars()
-                .map(|c| u8::try_from(u32::from(c)).ok())
-                .collect();
-            let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            Value::String(mended.unwrap_or(text))
-        }
+        Value::String(text) => Value::String(mended_text(text)),
         Value::Array(items) => items.into_iter().map(mended).collect(),
         Value::Object(members) => {
             let members = members.into_iter();
