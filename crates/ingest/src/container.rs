@@ -151,6 +151,11 @@ impl Member {
         &self.inside
     }
 
+    /// Whether it stands in an archive.
+    pub fn is_packed(&self) -> bool {
+        matches!(self.content, Content::Zip(_) | Content::Tape { .. })
+    }
+
     /// Its size, unpacked, as the container says.
     pub fn size(&self) -> u64 {
         self.size
