@@ -80,10 +80,13 @@ pub fn left_beside(files: &[Found<'_>], takes_pictures: bool) -> Vec<Option<&'st
     let is_beside = |path: &str| {
         path.match_indices('/').any(|(at, _)| {
             let (folder, rest) = path.split_at(at);
-            let of_telegram = || rest.split('/').nth(1).filter(|_| rest.len() > 1);
+            let (inside, _) = rest
+                .trim_start_matches('/')
+                .split_once('/')
+                .unwrap_or_default();
             match folders.get(folder) {
                 Some(true) => true,
-                Some(false) => of_telegram().is_some_and(|name| OF_TELEGRAM.contains(&name)),
+                Some(false) => OF_TELEGRAM.contains(&inside),
                 None => false,
             }
         })
