@@ -437,7 +437,21 @@ pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
         .any(|(_, rest)| content::split_author(rest).0.is_some());
     let from_android = !stamp.is_bracketed() && !stamp.has_seconds() && said;
     let from_iphone = stamp.is_bracketed() && said && head.contains("\u{200e}");
-    named || from_android || from_iphone
+    named || from_android || from_iphone || (stamp.is_bracketed() && is_talk(&head))
+}
+
+/// Whether people speak in lines that begin with a time in brackets. Programs that log write days as numbers with dashes, and no names.
+fn is_talk(head: &str) -> bool {
+    let levels = [
+        "error", "warn", "warning", "info", "debug", "trace", "notice", "fatal",
+    ];
+    let said = head.lines().filter_map(stamp::read);
+    let said = said.filter(|(stamp, rest)| {
+        let author = content::split_author(rest).0.unwrap_or_default();
+        let is_name = author.chars().count() <= 40 && author.chars().any(char::is_alphabetic);
+        !stamp.is_dashed() && is_name && !levels.contains(&author.to_lowercase().as_str())
+    });
+    said.take(2).count() == 2
 }
 
 #[cfg(test)]
@@ -462,6 +476,21 @@ mod tests {
                 true,
             ),
             ("[2023-12-31 21:15:07] error: x", "app.log", false),
+            (
+                "[31.12.23, 21:15:07] Anna: x\n[31.12.23, 21:15:09] Ben: y\n",
+                "notes.txt",
+                true,
+            ),
+            (
+                "[2023-12-31 21:15:07] main: x\n[2023-12-31 21:15:09] main: y\n",
+                "app.log",
+                false,
+            ),
+            (
+                "[31/12/2023 21:15:07] ERROR: x\n[31/12/2023 21:15:09] Info: y\n",
+                "app.log",
+                false,
+            ),
             ("2023-12-31 21:15:07 - error: x", "app.log", false),
             ("31.12.23, 21:15 - Hinweis", "notes.txt", false),
             ("date,author,text", "whatsapp.csv", false),
