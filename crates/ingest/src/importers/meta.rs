@@ -303,6 +303,7 @@ impl Meta {
         let post = Post {
             id: self.key(&seconds, files.first().map_or("", String::as_str)),
             kind: "post",
+            tags: said.map(hashtags).unwrap_or_default(),
             text: said.map(str::to_owned),
             created_at: seconds_to_moment(&seconds),
             files,
@@ -466,6 +467,19 @@ fn add_like(
         ..Like::default()
     };
     made.add("likes", like.record());
+}
+
+/// The words behind `#`, each once.
+fn hashtags(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut tags: Vec<String> = Vec::new();
+    for after in text.split('#').skip(1) {
+        let tag: String = after.chars().take_while(|c| is_part(*c)).collect();
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
 }
 
 fn last_part(uri: &str) -> String {

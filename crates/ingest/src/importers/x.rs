@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::BufRead as _;
 
-use super::json_members::{list, moment, text};
+use super::json_members::{each_text, list, moment, text};
 use super::mail::read_date;
 use super::markup::decoded;
 use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
@@ -117,6 +117,7 @@ impl X<'_> {
                 None => "post",
             },
             text: Some(said),
+            tags: each_text(list(entities, "hashtags"), "text"),
             author: owner,
             created_at: text(tweet, "created_at").and_then(day_and_time),
             in_reply_to: answered.map(str::to_owned),
@@ -204,6 +205,10 @@ fn day_and_time(date: &str) -> Option<String> {
 impl Converter for X<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         let value = parse_json(piece)?;
+        // Archives of before 2020 have posts as they are.
+        if value.get("id_str").is_some() && value.get("full_text").is_some() {
+            return self.post(&value, made);
+        }
         let members = value.as_object().and_then(|members| members.iter().next());
         let Some((kind, inner)) = members else {
             return Err(malformed("it is no part of an archive of X"));
