@@ -295,3 +295,70 @@ fn a_chat_names_all_who_wrote_in_it_though_an_export_holds_a_part() {
         json!(["Ida", "Noor"])
     );
 }
+
+#[test]
+fn texts_of_programs_in_slack_and_hidden_ones_of_chatgpt_are_told_as_they_are() {
+    let posts = r##"[{"type":"message","subtype":"bot_message","bot_id":"B1","username":"weather","text":"","ts":"1709640000.000300",
+        "attachments":[{"fallback":"storm","title":"Warning","text":"A storm is near"},{"fallback":"Only this"}]},
+        {"type":"message","bot_id":"B1","username":"tides","text":"","ts":"1709640001.000300",
+        "blocks":[{"type":"section","text":{"type":"mrkdwn","text":"High water at nine"}}]}]"##;
+    let store = Memory::with_export(Export::SLACK);
+    twice(&store, Export::SLACK, &[("boats/2024-03-05.json", posts)]);
+    assert_eq!(
+        told(&store, "messages", "text"),
+        ["High water at nine", "Warning\nA storm is near\nOnly this"]
+    );
+    let node = |id: &str, parent: &str, hidden: bool| {
+        format!(
+            "\"{id}\":{{\"id\":\"{id}\",\"parent\":{parent},\"children\":[],\"message\":{{\"id\":\"{id}\",\"author\":{{\"role\":\"user\"}},\
+            \"content\":{{\"content_type\":\"text\",\"parts\":[\"said {id}\"]}},\"metadata\":{{\"is_visually_hidden_from_conversation\":{hidden}}}}}}}"
+        )
+    };
+    let chat = format!(
+        "[{{\"title\":\"Keel\",\"create_time\":1709640000,\"mapping\":{{{},{}}},\"current_node\":\"b\",\"conversation_id\":\"c\"}}]",
+        node("a", "null", true),
+        node("b", "\"a\"", false)
+    );
+    let store = Memory::with_export(Export::CHATGPT);
+    twice(&store, Export::CHATGPT, &[("conversations.json", &chat)]);
+    assert_eq!(told(&store, "messages", "is_shown"), [false, true]);
+}
+
+#[test]
+fn hashtags_are_tags_also_in_archives_of_before() {
+    let tweet = r#"window.YTD.tweet.part0 = [{"id_str":"7","full_text":"Ahoy #Boats","created_at":"Tue Mar 05 10:00:00 +0000 2019","entities":{"hashtags":[{"text":"Boats"}]}}]"#;
+    let store = Memory::with_export(Export::X);
+    twice(&store, Export::X, &[("tweet.js", tweet)]);
+    assert_eq!(record(&store, "posts", "7")["tags"], json!(["Boats"]));
+    let posts = r##"[{"media":[{"uri":"a.jpg","creation_timestamp":1709632800,"title":"Out #sea #sea, #Größe!"}]}]"##;
+    let store = Memory::with_export(Export::INSTAGRAM);
+    twice(&store, Export::INSTAGRAM, &[("posts_1.json", posts)]);
+    assert_eq!(told(&store, "posts", "tags"), [json!(["sea", "Größe"])]);
+}
+
+#[test]
+fn notes_of_logseq_have_no_copies_and_may_be_of_any_encoding() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("graph");
+    for (name, content) in [
+        ("pages/keel.md", b"# Keel\n\nOak, caf\xe9.".as_slice()),
+        ("logseq/bak/pages/keel/1.md", b"# Keel\n\nElm."),
+        ("pages/wide.md", b"\xff\xfeT\0i\0d\0e\0s\0"),
+    ] {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let contents = walk(&root, Limits::default()).unwrap().unwrap();
+    let (taken, left, _) = sorted(Export::MARKDOWN, &contents);
+    assert_eq!((taken.len(), left), (2, 1));
+    let store = Memory::with_export(Export::MARKDOWN);
+    let report = import(&store, Export::MARKDOWN, &taken);
+    assert_eq!((report.added, report.rejected), (2, 0));
+    let texts = told(&store, "notes", "text");
+    assert!(
+        texts[0].as_str().unwrap().ends_with("Oak, café."),
+        "{texts:?}"
+    );
+    assert_eq!(texts[1], "Tides");
+}
