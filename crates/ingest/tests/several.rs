@@ -3,7 +3,7 @@
 use std::fs;
 
 use ingest::container::{Limits, walk};
-use ingest::{Export, ImportReport};
+use ingest::{Export, Format, ImportReport, Input};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -361,4 +361,74 @@ fn notes_of_logseq_have_no_copies_and_may_be_of_any_encoding() {
         "{texts:?}"
     );
     assert_eq!(texts[1], "Tides");
+}
+
+#[test]
+fn bookmarks_of_firefox_are_read_from_its_backup() {
+    let backup = r#"{"guid":"root________","title":"","dateAdded":1709632800000000,"type":"text/x-moz-place-container","root":"placesRoot","children":[
+        {"guid":"menu________","title":"menu","type":"text/x-moz-place-container","children":[
+        {"guid":"abc","title":"Tides","uri":"https://tide.example/x","dateAdded":1709632800000000,"tags":"boat,sea","type":"text/x-moz-place"}]}]}"#;
+    let store = Memory::with_export(Export::BROWSER);
+    twice(&store, Export::BROWSER, &[("bookmarks-2024.json", backup)]);
+    let bookmark = record(&store, "bookmarks", "abc");
+    assert_eq!(bookmark["folder"], "menu");
+    assert_eq!(
+        (&bookmark["tags"], &bookmark["site"]),
+        (&json!(["boat", "sea"]), &json!("tide.example"))
+    );
+}
+
+#[test]
+fn a_history_with_large_pages_is_known_under_any_name() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("places");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database
+        .execute_batch(
+            "PRAGMA page_size = 65536; CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT);
+             CREATE TABLE moz_historyvisits (id INTEGER PRIMARY KEY, place_id INTEGER, visit_date INTEGER, visit_type INTEGER);",
+        )
+        .unwrap();
+    drop(database);
+    let input = Input::from_file("x", "x", fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!(input.format().unwrap(), Format::Export(Export::BROWSER));
+}
+
+#[test]
+fn activity_written_in_german_has_its_times_and_a_store_of_before_keeps_what_it_has() {
+    let cell = |time: &str| {
+        format!(
+            "<div class=\"outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp\"><div class=\"mdl-grid\"><p class=\"mdl-typography--title\">Suche<br></p>\
+            <div class=\"content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1\">Gesucht nach <a href=\"https://g.example/q\">tide</a><br>{time}<br></div></div></div>"
+        )
+    };
+    let page = |zone: &str| {
+        let cells = ["05.03.2024, 10:00:00", "06.07.2024, 10:00:00"]
+            .map(|time| cell(&format!("{time} {zone}")));
+        format!(
+            "<html><body class=\"mdl-x\">{}</body></html>",
+            cells.concat()
+        )
+    };
+    let store = Memory::with_export(Export::GOOGLE_ACTIVITY);
+    twice(
+        &store,
+        Export::GOOGLE_ACTIVITY,
+        &[("MyActivity.html", &page("MEZ"))],
+    );
+    let times = told(&store, "activities", "done_at");
+    assert_eq!(times, ["2024-03-05T09:00:00Z", "2024-07-06T09:00:00Z"]);
+    // A zone that nobody knows stands for what an earlier release could not read.
+    let old = Memory::with_export(Export::GOOGLE_ACTIVITY);
+    twice(
+        &old,
+        Export::GOOGLE_ACTIVITY,
+        &[("MyActivity.html", &page("XYZ"))],
+    );
+    let again = once(
+        &old,
+        Export::GOOGLE_ACTIVITY,
+        &[("MyActivity.html", &page("MEZ"))],
+    );
+    assert_eq!((again.added, again.updated), (0, 0));
 }

@@ -63,6 +63,8 @@ pub(crate) enum Kept {
     Members(&'static [&'static str]),
     /// The key that an earlier release gave it, if these members are the same.
     Key(String, &'static [&'static str]),
+    /// All that an earlier release told under this key, if these members are the same.
+    Whole(String, &'static [&'static str]),
 }
 
 impl Kept {
@@ -70,7 +72,7 @@ impl Kept {
     fn applied(&self, mut record: Value, stream: &str, acceptor: &Acceptor<'_>) -> Option<Value> {
         let own = record.get("id").and_then(Value::as_str);
         let key = match self {
-            Self::Key(key, _) => Some(key.as_str()),
+            Self::Key(key, _) | Self::Whole(key, _) => Some(key.as_str()),
             _ => own,
         };
         let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
@@ -80,15 +82,18 @@ impl Kept {
             let day = record.get(name).and_then(Value::as_str);
             day.map(str::to_owned)
         };
+        let are_same = |names: &[&str]| {
+            let mut names = names.iter();
+            names.all(|name| stored.get(name) == record.get(name))
+        };
         match self {
+            Self::Whole(_, same) if are_same(same) => return None,
+            Self::Whole(..) => {}
             Self::Later(name) if day(&stored, name) > day(&record, name) => return None,
             Self::Later(_) => {}
             Self::Members(names) => keep(&mut record, &stored, names),
-            Self::Key(_, same) => {
-                if same.iter().all(|name| stored.get(name) == record.get(name)) {
-                    keep(&mut record, &stored, &["id"]);
-                }
-            }
+            Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
+            Self::Key(..) => {}
         }
         Some(record)
     }
