@@ -459,6 +459,6 @@ fn an_archive_goes_into_the_connection_of_the_account_that_it_names() {
         );
         home.run(format!("import ~/{name}.zip"))
             .succeeds()
-            .says(&format!("Imported into 'X ({name})': 1 post: 1 added"));
+            .says(format!("Imported into 'X ({name})': 1 post: 1 added"));
     }
 }

@@ -130,12 +130,12 @@ fn linkedin(head: &[u8]) -> Option<String> {
     let mut rows = Rows::with_delimiter(head, MAX_LINE_BYTES, b',').ok()?;
     let header = rows.next_cells().ok()??;
     let cells = rows.next_cells().ok()??;
-    let named = |name: &str| {
+    let cell = |name: &str| {
         let at = header.iter().position(|column| column.trim() == name)?;
         cells.get(at).map(|cell| cell.trim())
     };
-    let names = [named("First Name")?, named("Last Name")?].join(" ");
-    Some(names.trim().to_owned())
+    let name = [cell("First Name")?, cell("Last Name")?].join(" ");
+    Some(name.trim().to_owned())
 }
 
 /// Whose the repositories are, if all are of one owner.
@@ -167,93 +167,98 @@ fn mail(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    const MAIL: &str =
+        "From - Mon Mar 04 10:11:12 2024\nDelivered-To: Ida@example.org\nSubject: x\n\n";
+
+    /// Where a file stands, what it begins with, and the account that it names.
+    const CASES: [(&str, &str, Option<&str>); 17] = [
+        (
+            "a/user.json",
+            r#"{"id":"user-1","email":"ida@example.org"}"#,
+            Some("ida@example.org"),
+        ),
+        (
+            "a/user.json",
+            r#"{"id":"7","email":"ida@example.org"}"#,
+            None,
+        ),
+        (
+            "users.json",
+            r#"[{"uuid":"a","email_address":"ida@example.org"}]"#,
+            Some("ida@example.org"),
+        ),
+        (
+            "users.json",
+            r#"[{"email_address":"a"},{"email_address":"b"}]"#,
+            None,
+        ),
+        (
+            "a/user.json",
+            r#"{"id":"7","username":"ida","discriminator":"0","email":"i"}"#,
+            Some("ida"),
+        ),
+        (
+            "a/Boats Slack export Jan 1 2024 - Feb 1 2024.zip/users.json",
+            r#"[{"id":"U1","team_id":"T1"}]"#,
+            Some("Boats"),
+        ),
+        ("a/users.json", r#"[{"id":"U1","team_id":"T1"}]"#, None),
+        (
+            "actor.json",
+            r#"{"@context":["x",{"a":"b"}],"id":"https://boats.example/users/ida","type":"Person","preferredUsername":"ida","outbox":"o"}"#,
+            Some("ida@boats.example"),
+        ),
+        (
+            "data/account.js",
+            r#"window.YTD.account.part0 = [ { "account" : { "email" : "i@x", "username" : "ida_l" } } ]"#,
+            Some("ida_l"),
+        ),
+        (
+            "personal_information.json",
+            r#"{"profile_user":[{"string_map_data":{"E-Mail":{"value":"i@x"},"Benutzername":{"href":"","value":"ida.l"}}}]}"#,
+            Some("ida.l"),
+        ),
+        (
+            "profile_information.json",
+            r#"{"profile_v2":{"name":{"full_name":"Zo\u00c3\u00ab L","first_name":"Z"},"emails":{"#,
+            Some("Zoë L"),
+        ),
+        (
+            "Profile.csv",
+            "First Name,Last Name,Maiden Name\nIda,Lund,\n",
+            Some("Ida Lund"),
+        ),
+        (
+            "repositories_000001.json",
+            r#"[{"type":"repository","owner":"https://github.com/ida"},{"owner":"https://github.com/ida"}]"#,
+            Some("ida"),
+        ),
+        (
+            "repositories_000001.json",
+            r#"[{"owner":"https://github.com/ida"},{"owner":"https://github.com/noor"}]"#,
+            None,
+        ),
+        (
+            "result.json",
+            "{\n \"about\": \"Here is the data you requested.\",\n \"personal_information\": {\n  \"user_id\": 1,\n  \"phone_number\": \"+49 1\"\n },\n \"chats\": {\"list\": [",
+            Some("+49 1"),
+        ),
+        ("Inbox.mbox", MAIL, Some("ida@example.org")),
+        (
+            "Inbox.mbox",
+            "From - Mon Mar 04 10:11:12 2024\nSubject: x\n\n",
+            None,
+        ),
+    ];
+
     #[test]
     fn an_account_is_named_where_the_export_says_it() {
-        let mail = "From - Mon Mar 04 10:11:12 2024\nDelivered-To: Ida@example.org\nSubject: x\n\n";
-        for (path, head, expected) in [
-            (
-                "a/user.json",
-                r#"{"id":"user-1","email":"ida@example.org"}"#,
-                Some("ida@example.org"),
-            ),
-            (
-                "a/user.json",
-                r#"{"id":"7","email":"ida@example.org"}"#,
-                None,
-            ),
-            (
-                "users.json",
-                r#"[{"uuid":"a","email_address":"ida@example.org"}]"#,
-                Some("ida@example.org"),
-            ),
-            (
-                "users.json",
-                r#"[{"email_address":"a"},{"email_address":"b"}]"#,
-                None,
-            ),
-            (
-                "a/user.json",
-                r#"{"id":"7","username":"ida","discriminator":"0","email":"i"}"#,
-                Some("ida"),
-            ),
-            (
-                "a/Boats Slack export Jan 1 2024 - Feb 1 2024.zip/users.json",
-                r#"[{"id":"U1","team_id":"T1"}]"#,
-                Some("Boats"),
-            ),
-            ("a/users.json", r#"[{"id":"U1","team_id":"T1"}]"#, None),
-            (
-                "actor.json",
-                r#"{"@context":["x",{"a":"b"}],"id":"https://boats.example/users/ida","type":"Person","preferredUsername":"ida","outbox":"o"}"#,
-                Some("ida@boats.example"),
-            ),
-            (
-                "data/account.js",
-                r#"window.YTD.account.part0 = [ { "account" : { "email" : "i@x", "username" : "ida_l" } } ]"#,
-                Some("ida_l"),
-            ),
-            (
-                "personal_information.json",
-                r#"{"profile_user":[{"string_map_data":{"E-Mail":{"value":"i@x"},"Benutzername":{"href":"","value":"ida.l"}}}]}"#,
-                Some("ida.l"),
-            ),
-            (
-                "profile_information.json",
-                r#"{"profile_v2":{"name":{"full_name":"Zo\u00c3\u00ab L","first_name":"Z"},"emails":{"#,
-                Some("Zoë L"),
-            ),
-            (
-                "Profile.csv",
-                "First Name,Last Name,Maiden Name\nIda,Lund,\n",
-                Some("Ida Lund"),
-            ),
-            (
-                "repositories_000001.json",
-                r#"[{"type":"repository","owner":"https://github.com/ida"},{"owner":"https://github.com/ida"}]"#,
-                Some("ida"),
-            ),
-            (
-                "repositories_000001.json",
-                r#"[{"owner":"https://github.com/ida"},{"owner":"https://github.com/noor"}]"#,
-                None,
-            ),
-            (
-                "result.json",
-                "{\n \"about\": \"Here is the data you requested.\",\n \"personal_information\": {\n  \"user_id\": 1,\n  \"phone_number\": \"+49 1\"\n },\n \"chats\": {\"list\": [",
-                Some("+49 1"),
-            ),
-            ("Inbox.mbox", mail, Some("ida@example.org")),
-            (
-                "Inbox.mbox",
-                "From - Mon Mar 04 10:11:12 2024\nSubject: x\n\n",
-                None,
-            ),
-        ] {
+        for (path, head, expected) in CASES {
             let named = named_in(head.as_bytes(), path);
             let named = named.as_ref().map(|(_, account)| account.as_str());
             assert_eq!(named, expected, "{path}: {head}");
         }
-        let two = format!("{mail}\nDelivered-To: noor@example.org\n");
+        let two = format!("{MAIL}\nDelivered-To: noor@example.org\n");
         assert_eq!(named_in(two.as_bytes(), "Inbox.mbox"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ingest::container::{Limits, walk};
-use ingest::{Export, Format, ImportReport, Input};
+use ingest::{Export, ImportReport};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +34,8 @@ fn once(store: &Memory, export: Export, files: &[(&str, &str)]) -> ImportReport 
 
 fn record(store: &Memory, stream: &str, key: &str) -> Value {
     let body = store.body(stream, key);
-    serde_json::from_str(&body.unwrap_or_else(|| panic!("no {stream} {key}"))).unwrap()
+    assert!(body.is_some(), "no {stream} {key}");
+    serde_json::from_str(&body.unwrap()).unwrap()
 }
 
 /// One member of all records of a stream, sorted.
@@ -298,10 +299,10 @@ fn a_chat_names_all_who_wrote_in_it_though_an_export_holds_a_part() {
 
 #[test]
 fn texts_of_programs_in_slack_and_hidden_ones_of_chatgpt_are_told_as_they_are() {
-    let posts = r##"[{"type":"message","subtype":"bot_message","bot_id":"B1","username":"weather","text":"","ts":"1709640000.000300",
+    let posts = r#"[{"type":"message","subtype":"bot_message","bot_id":"B1","username":"weather","text":"","ts":"1709640000.000300",
         "attachments":[{"fallback":"storm","title":"Warning","text":"A storm is near"},{"fallback":"Only this"}]},
         {"type":"message","bot_id":"B1","username":"tides","text":"","ts":"1709640001.000300",
-        "blocks":[{"type":"section","text":{"type":"mrkdwn","text":"High water at nine"}}]}]"##;
+        "blocks":[{"type":"section","text":{"type":"mrkdwn","text":"High water at nine"}}]}]"#;
     let store = Memory::with_export(Export::SLACK);
     twice(&store, Export::SLACK, &[("boats/2024-03-05.json", posts)]);
     assert_eq!(
@@ -330,7 +331,7 @@ fn hashtags_are_tags_also_in_archives_of_before() {
     let store = Memory::with_export(Export::X);
     twice(&store, Export::X, &[("tweet.js", tweet)]);
     assert_eq!(record(&store, "posts", "7")["tags"], json!(["Boats"]));
-    let posts = r##"[{"media":[{"uri":"a.jpg","creation_timestamp":1709632800,"title":"Out #sea #sea, #Größe!"}]}]"##;
+    let posts = r#"[{"media":[{"uri":"a.jpg","creation_timestamp":1709632800,"title":"Out #sea #sea, #Größe!"}]}]"#;
     let store = Memory::with_export(Export::INSTAGRAM);
     twice(&store, Export::INSTAGRAM, &[("posts_1.json", posts)]);
     assert_eq!(told(&store, "posts", "tags"), [json!(["sea", "Größe"])]);
@@ -376,22 +377,6 @@ fn bookmarks_of_firefox_are_read_from_its_backup() {
         (&bookmark["tags"], &bookmark["site"]),
         (&json!(["boat", "sea"]), &json!("tide.example"))
     );
-}
-
-#[test]
-fn a_history_with_large_pages_is_known_under_any_name() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("places");
-    let database = rusqlite::Connection::open(&path).unwrap();
-    database
-        .execute_batch(
-            "PRAGMA page_size = 65536; CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT);
-             CREATE TABLE moz_historyvisits (id INTEGER PRIMARY KEY, place_id INTEGER, visit_date INTEGER, visit_type INTEGER);",
-        )
-        .unwrap();
-    drop(database);
-    let input = Input::from_file("x", "x", fs::File::open(&path).unwrap()).unwrap();
-    assert_eq!(input.format().unwrap(), Format::Export(Export::BROWSER));
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn look_at(
             Err(failure) => fail(failure),
         }
     }
-    let mut files = survey.without_companions(files, options.pictures);
+    let mut files = survey.without_companions(&files, options.pictures);
     // A connection that was named is not meant for every table there is.
     let is_alone = files.is_empty() && options.connection.is_none();
     let takes_tables = !options.is_unattended && (is_alone || options.yes);

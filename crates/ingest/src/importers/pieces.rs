@@ -88,12 +88,10 @@ impl Kept {
         };
         match self {
             Self::Whole(_, same) if are_same(same) => return None,
-            Self::Whole(..) => {}
             Self::Later(name) if day(&stored, name) > day(&record, name) => return None,
-            Self::Later(_) => {}
             Self::Members(names) => keep(&mut record, &stored, names),
             Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
-            Self::Key(..) => {}
+            Self::Whole(..) | Self::Later(_) | Self::Key(..) => {}
         }
         Some(record)
     }

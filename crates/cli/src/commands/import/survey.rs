@@ -66,7 +66,7 @@ impl Survey {
     /// Takes the files, but for those that belong to what stands beside them.
     pub(super) fn without_companions(
         &mut self,
-        files: Vec<ImportFile>,
+        files: &[ImportFile],
         takes_pictures: bool,
     ) -> Vec<ImportFile> {
         let paths: Vec<_> = files
