@@ -374,6 +374,11 @@ fn lists_of_people_labels_and_tags_are_searched_filtered_and_grouped_by() {
             "cc~=noor@example.org",
             "noor@example.org",
         ),
+        (
+            "messages --connection mailbox",
+            "participants~=ida@example.org",
+            "ida@example.org",
+        ),
         ("issues", "labels~=bug", "bug"),
         ("channels", "members~=Noor Haddad", "Haddad"),
     ] {
@@ -397,5 +402,63 @@ fn lists_of_people_labels_and_tags_are_searched_filtered_and_grouped_by() {
             !found["data"].as_array().unwrap().is_empty(),
             "{word}: {found}"
         );
+    }
+}
+
+#[test]
+fn one_file_that_is_nothing_known_keeps_no_other_out() {
+    let home = Home::new();
+    home.file("one.mbox", MBOX.split("From 18@").next().unwrap());
+    home.file("odd.xyz", "who knows");
+    let imported = home.run("import ~/odd.xyz ~/gone.mbox ~/one.mbox").exits(1);
+    imported.says_all(&[
+        "error: ~/odd.xyz: neither its name nor its content tells what it holds",
+        "gone.mbox",
+        "Imported into 'Mailbox': 1 message: 1 added, 0 updated, 0 unchanged, 0 rejected.\n",
+    ]);
+    // Of one alone nothing is taken, and nothing is said of others.
+    home.run("import ~/odd.xyz").exits(1);
+}
+
+#[test]
+fn what_was_sent_in_a_chat_is_no_contact_and_no_document_of_its_own() {
+    let home = Home::new();
+    let chat = archives::zip(&[
+        ("_chat.txt", WHATSAPP.as_bytes()),
+        ("00000004-Noor.vcf", CONTACTS.as_bytes()),
+        ("00000005-plan.txt", b"The plan: marzipan first."),
+        ("00000006-dates.ics", CALENDAR.as_bytes()),
+    ]);
+    home.file("WhatsApp Chat - Trip.zip", chat);
+    home.file("friends.vcf", CONTACTS);
+    let imported = home.run("import '~/WhatsApp Chat - Trip.zip' ~/friends.vcf");
+    imported.succeeds().says_all(&[
+        "Imported into 'WhatsApp': 1 chat, 4 messages",
+        "Imported into 'Contacts file': 2 contacts",
+        "Files: 2 taken, 3 known and left, 0 unknown.\n",
+        "  left: 3 files: files that came with messages or posts, which name them",
+    ]);
+}
+
+#[test]
+fn an_archive_goes_into_the_connection_of_the_account_that_it_names() {
+    let home = Home::new();
+    for (name, id) in [("ida_l", "1"), ("noor_h", "2")] {
+        let account = format!(
+            "window.YTD.account.part0 = [{{\"account\":{{\"username\":\"{name}\",\"accountId\":\"{id}\"}}}}]"
+        );
+        let tweets = format!(
+            "window.YTD.tweets.part0 = [{{\"tweet\":{{\"id_str\":\"{id}\",\"full_text\":\"Ahoy\",\"created_at\":\"Tue Mar 05 10:00:00 +0000 2024\"}}}}]"
+        );
+        home.file(
+            &format!("{name}.zip"),
+            archives::zip(&[
+                ("data/account.js", account.as_bytes()),
+                ("data/tweets.js", tweets.as_bytes()),
+            ]),
+        );
+        home.run(format!("import ~/{name}.zip"))
+            .succeeds()
+            .says(format!("Imported into 'X ({name})': 1 post: 1 added"));
     }
 }

@@ -199,6 +199,11 @@ impl<'a> Acceptor<'a> {
         })
     }
 
+    /// The record that the store has where one of this key would go.
+    pub(crate) fn stored(&self, stream: &str, key: &str) -> Option<serde_json::Value> {
+        self.kept_keys.as_ref()?.stored(stream, key)
+    }
+
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }

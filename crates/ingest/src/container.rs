@@ -5,11 +5,11 @@
 mod bytes;
 mod document;
 pub(crate) mod git;
+mod skipped;
 mod tape;
 mod zip;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,21 @@ use self::bytes::Bytes;
 use self::document::is_document;
 pub(crate) use self::document::{document_parts, parts_of_file};
 use self::git::Repository;
+pub use self::skipped::{SkipReason, Skipped};
 use self::tape::{Packing, Tape};
 use self::zip::ZipPart;
 
+const ZIP_BEGINS: &[u8] = b"PK\x03\x04";
+
 /// Endings of archives inside folders and archives. An office document is a zip too, and is not taken apart.
 const ARCHIVE_ENDINGS: [&str; 6] = [".zip", ".tar", ".tgz", ".tar.gz", ".tar.zst", ".tzst"];
+
+/// Endings of files that are looked at as they are: documents that are zips, and what there is most of. All others may be archives.
+const PLAIN_ENDINGS: [&str; 29] = [
+    ".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".jar", ".apk", ".json", ".jsonl",
+    ".csv", ".tsv", ".txt", ".md", ".html", ".xml", ".js", ".eml", ".emlx", ".vcf", ".ics", ".pdf",
+    ".jpg", ".jpeg", ".png", ".heic", ".mp4", ".mbox",
+];
 
 /// How much is read of a container, so that a hostile one costs little.
 #[derive(Debug, Clone, Copy)]
@@ -77,52 +87,6 @@ enum Content {
     Repository(Arc<Repository>),
 }
 
-/// A file inside a container that is not read, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    pub path: String,
-    pub why: SkipReason,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SkipReason {
-    UnsafeName,
-    Link,
-    Duplicate,
-    Encrypted,
-    UnknownMethod,
-    Overlap,
-    TooLarge,
-    TooMany,
-    TooDeep,
-    NestedTwice,
-    NestedTooLarge,
-    Broken,
-    Hidden,
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::UnsafeName => "the name leads outside the archive",
-            Self::Link => "it is a link",
-            Self::Duplicate => "a file of that name stands before it in the archive",
-            Self::Encrypted => "it is encrypted",
-            Self::UnknownMethod => "it is compressed in a way that is not read here",
-            Self::Overlap => "it shares bytes with another file of the archive",
-            Self::TooLarge => "it, or all files together, would be larger than is read",
-            Self::TooMany => "there are more files than are read",
-            Self::TooDeep => "the folder is too deep inside others",
-            Self::NestedTwice => "the archive is inside an archive that is inside another",
-            Self::NestedTooLarge => {
-                "the archive is inside another and too large for that; unpack the outer one and name this one"
-            }
-            Self::Broken => "it is damaged",
-            Self::Hidden => "the name begins with a dot, or belongs to the system",
-        })
-    }
-}
-
 /// What a folder or an archive holds.
 #[derive(Default)]
 pub struct Contents {
@@ -142,6 +106,11 @@ impl Member {
         &self.inside
     }
 
+    /// Whether it stands in an archive.
+    pub fn is_packed(&self) -> bool {
+        matches!(self.content, Content::Zip(_) | Content::Tape { .. })
+    }
+
     /// Its size, unpacked, as the container says.
     pub fn size(&self) -> u64 {
         self.size
@@ -154,6 +123,15 @@ impl Member {
             Content::Tape { tape, at } => Ok(Box::new(Tape::open(tape, *at, self.size)?)),
             Content::Repository(repository) => repository.open(),
         }
+    }
+
+    /// Whether it begins as an archive does that can be read.
+    fn is_archive(&self) -> bool {
+        let Ok(mut file) = self.open() else {
+            return false;
+        };
+        let head = tape::read_head(&mut file).unwrap_or_default();
+        head.starts_with(ZIP_BEGINS) || tape::begins(head, file)
     }
 
     /// Its place on a tape, where members are best read in their order.
@@ -308,7 +286,10 @@ impl Walk {
             return self.skip(path, SkipReason::TooLarge);
         }
         let lower = path.to_ascii_lowercase();
-        if ARCHIVE_ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
+        let is_called = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+        // A name without an ending says nothing, and so does one that a program made up.
+        let may_be_archive = || nesting < 2 && !is_called(&PLAIN_ENDINGS) && member.is_archive();
+        if is_called(&ARCHIVE_ENDINGS) || may_be_archive() {
             return self.offer_archive(member, nesting);
         }
         if self.contents.members.len() >= self.limits.members {

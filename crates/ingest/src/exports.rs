@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use contract::key::RecordKey;
 use tempfile::TempPath;
@@ -119,10 +120,31 @@ pub enum Recognised {
 #[derive(Debug, Default)]
 pub struct Companions {
     names: RefCell<HashMap<String, String>>,
+    /// Which records took which keys.
+    pub(crate) claims: Claims,
     /// Files that are read together with others, by where they stand.
     files: RefCell<HashMap<String, TempPath>>,
     /// Whether pictures are kept beside what is said of them.
     pub(crate) keeps_pictures: bool,
+}
+
+/// By hash of a key: the hash of what the record says that took it. Several records may be called alike where a format has no better
+/// name for them, also in several files of one import.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Claims(Rc<RefCell<HashMap<u64, u64>>>);
+
+impl Claims {
+    /// Takes a key for what says this, unless it is taken by something else.
+    pub(crate) fn take(&self, key: &str, content: &impl Hash) -> bool {
+        let hash_of = |value: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            value(&mut hasher);
+            hasher.finish()
+        };
+        let content = hash_of(&|hasher| content.hash(hasher));
+        let key = hash_of(&|hasher| key.hash(hasher));
+        *self.0.borrow_mut().entry(key).or_insert(content) == content
+    }
 }
 
 impl Companions {
@@ -409,6 +431,7 @@ mod tests {
             "tags",
             "categories",
             "members",
+            "participants",
             "people",
             "assignees",
             "shelves",

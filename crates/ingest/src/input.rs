@@ -19,6 +19,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER_BYTES: usize = 256 * 1024;
 const PEEKED_BYTES: usize = 16 * 1024;
+/// Of a database, whose pages may be larger than that and begin with what says nothing.
+const PEEKED_OF_DATABASE: usize = 128 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -220,7 +222,12 @@ fn peek(reader: &mut dyn Read, file: &FileName) -> io::Result<Vec<u8>> {
     while let Some(room) = head.get_mut(length..).filter(|room| !room.is_empty()) {
         match reader.read(room) {
             Ok(0) => break,
-            Ok(more) => length += more,
+            Ok(more) => {
+                length += more;
+                if head.len() < PEEKED_OF_DATABASE && is_database(&head) {
+                    head.resize(PEEKED_OF_DATABASE, 0);
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

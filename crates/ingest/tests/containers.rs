@@ -344,3 +344,29 @@ proptest! {
         prop_assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }
+
+#[test]
+fn an_archive_inside_another_is_known_by_what_it_is() {
+    let inner = zip(&[("x/_chat.txt", b"hello")]);
+    let tape = gzip(&plain_tar(&[("y/two.txt", b"two")]));
+    let packed = gzip(b"a packed file is no archive");
+    let outer = zip(&[
+        ("download", &inner),
+        ("part.bin", &tape),
+        ("letter.gz", &packed),
+        ("letter.txt", b"PK\x03\x04 is how archives begin"),
+    ]);
+    let contents = walk_bytes("outer", &outer, Limits::default()).unwrap();
+    let members = contents.members.iter();
+    let names: Vec<&str> = members.map(Member::inside).collect();
+    assert_eq!(
+        names,
+        [
+            "x/_chat.txt",
+            "y/two.txt",
+            "outer/letter.gz",
+            "outer/letter.txt"
+        ]
+    );
+    assert_eq!(skipped(&contents), []);
+}

@@ -107,7 +107,7 @@ pub(crate) fn sorted(export: Export, contents: &Contents) -> (Vec<&Member>, usiz
     (taken.collect(), left, others)
 }
 
-fn import(store: &Memory, export: Export, files: &[&Member]) -> ImportReport {
+pub(crate) fn import(store: &Memory, export: Export, files: &[&Member]) -> ImportReport {
     let connection = connection();
     let mut import = Import::new(store, &connection, BatchLimits::default());
     let companions = Companions::default();

@@ -9,19 +9,21 @@
     reason = "how long it goes on is said by the environment, and what came of it is for whoever asked"
 )]
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
+use contract::declaration::Declaration;
 use flate2::read::DeflateDecoder;
-use ingest::Export;
 use ingest::container::{Limits, walk};
+use ingest::{Export, Format, Input, SingerImporter, singer};
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use rawzip::{CompressionMethod, ZipArchive};
 use serde_json::Value;
 
 use crate::archives;
 use crate::formats::{Case, cases, import_bytes, sorted};
+use crate::memory::Memory;
 
 /// How long one file of a few kilobytes may take; a build without optimisation on a busy machine is slow.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -223,4 +225,96 @@ fn no_change_of_an_export_makes_a_recogniser_or_an_importer_panic() {
     for case in &cases() {
         fuzz_export(case);
     }
+}
+
+/// Files that name an account, by what they are called.
+const ACCOUNTS: [(&str, &str); 10] = [
+    (
+        "user.json",
+        r#"{"id":"user-1","email":"ida@example.org","username":"ida","discriminator":"0"}"#,
+    ),
+    (
+        "users.json",
+        r#"[{"uuid":"a","email_address":"ida@example.org"}]"#,
+    ),
+    (
+        "Boats Slack export x.zip/users.json",
+        r#"[{"id":"U1","team_id":"T1"}]"#,
+    ),
+    (
+        "actor.json",
+        r#"{"@context":["x"],"id":"https://a.example/users/ida","type":"Person","preferredUsername":"ida"}"#,
+    ),
+    (
+        "account.js",
+        r#"window.YTD.account.part0 = [{"account":{"username":"ida"}}]"#,
+    ),
+    (
+        "personal_information.json",
+        r#"{"profile_user":[{"string_map_data":{"Username":{"value":"ida"}}}]}"#,
+    ),
+    (
+        "profile_information.json",
+        r#"{"profile_v2":{"name":{"full_name":"Zo\u00c3\u00ab"}}}"#,
+    ),
+    ("Profile.csv", "First Name,Last Name\nIda,\"Lund\"\n"),
+    (
+        "repositories_000001.json",
+        r#"[{"owner":"https://github.com/ida"}]"#,
+    ),
+    (
+        "result.json",
+        r#"{"about":"Telegram","personal_information":{"phone_number":"+49 1"},"chats":{"#,
+    ),
+];
+
+#[test]
+fn no_change_of_a_file_that_names_an_account_makes_it_panic() {
+    for (name, original) in ACCOUNTS {
+        let change = |changes: &mut Changes| {
+            let mut bytes = original.as_bytes().to_vec();
+            changes.apply(&mut bytes);
+            bytes
+        };
+        fuzz("accounts", change, |bytes| {
+            let file_name = name.rsplit('/').next().unwrap();
+            let input = Input::from_file(name, file_name, Cursor::new(bytes.to_vec()));
+            let account = input.ok().and_then(|input| input.account().cloned());
+            assert!(account.is_none_or(|(_, account)| account.chars().count() <= 100));
+        });
+    }
+}
+
+const TAP: &str = r#"{"type":"SCHEMA","stream":"boats","schema":{"properties":{"id":{"type":"integer"},"name":{"type":["null","string"]},"at":{"type":"string","format":"date-time"}}},"key_properties":["id"],"bookmark_properties":["at"]}
+{"type":"RECORD","stream":"boats","record":{"id":1,"name":"Keel","at":"2024-03-05T10:00:00Z"},"time_extracted":"2024-03-05T10:00:00Z"}
+{"type":"RECORD","stream":"boats","record":{"id":2,"name":null}}
+{"type":"STATE","value":{"bookmarks":{"boats":"2024"}}}
+"#;
+
+#[test]
+fn no_change_of_what_a_tap_prints_makes_it_panic() {
+    let change = |changes: &mut Changes| {
+        let mut bytes = TAP.as_bytes().to_vec();
+        changes.apply(&mut bytes);
+        bytes
+    };
+    let input = |bytes: &[u8]| {
+        Input::of_format("tap", "tap", Format::Singer, Cursor::new(bytes.to_vec())).unwrap()
+    };
+    let whole = singer::scan(input(TAP.as_bytes())).unwrap();
+    let declared = |streams: &[(String, Value)]| {
+        Declaration::parse(&singer::declaration("tap", "Tap", streams)).ok()
+    };
+    let whole = declared(&whole.streams).unwrap();
+    fuzz("singer", change, |bytes| {
+        let scanned = singer::scan(input(bytes));
+        let own = scanned.ok().and_then(|output| declared(&output.streams));
+        for declaration in own.into_iter().chain([whole.clone()]) {
+            let store = Memory::new(declaration);
+            let acceptor = store.acceptor();
+            let reader = input(bytes).into_reader();
+            let mut importer = SingerImporter::new(reader, &acceptor, &store.declaration);
+            let _ = store.try_import(&mut importer, "tap");
+        }
+    });
 }

@@ -106,6 +106,13 @@ fn a_message_becomes_a_record_with_all_that_it_says() {
             "from_address": "juergen@example.org",
             "to": ["Doe, Jane <jane@example.org>", "me@example.org"],
             "cc": ["a@example.org", "B <b@example.org>"],
+            "participants": [
+                "juergen@example.org",
+                "jane@example.org",
+                "me@example.org",
+                "a@example.org",
+                "b@example.org",
+            ],
             "sent_at": "2024-03-04T11:11:12+01:00",
             "labels": ["Posteingang", "Geöffnet", "A, B"],
             "in_reply_to": "0@example.org",

@@ -16,6 +16,7 @@ mod lines;
 mod mail;
 mod memory;
 mod recurrence;
+mod several;
 mod sheets;
 mod telegram;
 mod whatsapp;

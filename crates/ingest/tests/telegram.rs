@@ -59,7 +59,7 @@ fn an_account_gives_its_chats_messages_and_contacts() {
     );
     assert_eq!(
         store.body("chats", "user42").unwrap(),
-        r#"{"id":"user42","name":"Noor Haddad","type":"personal_chat"}"#
+        r#"{"id":"user42","name":"Noor Haddad","type":"personal_chat","participants":["Ida","Noor Haddad"]}"#
     );
     assert_eq!(
         store.body("contacts", "user42").unwrap(),

@@ -86,7 +86,9 @@ fn a_chat_of_an_android_phone_is_read_with_its_odd_lines() {
     );
     assert_eq!(
         stored(&store, "chats"),
-        [r#"{"name":"Trip 🚢","date_order":"month/day/year","date_order_assumed":false}"#]
+        [
+            r#"{"name":"Trip 🚢","participants":["Anna","Ben"],"date_order":"month/day/year","date_order_assumed":false}"#
+        ]
     );
 }
 
@@ -158,7 +160,9 @@ fn dates_that_prove_nothing_are_read_by_a_stated_default() {
         let report = import(&store, "Anna.txt", text);
         let note = format!("no date in it tells the day from the month; they are read as {order}");
         assert_eq!((report.notes, report.rejected), (vec![note], 0));
-        let chat = format!(r#"{{"name":"Anna","date_order":"{order}","date_order_assumed":true}}"#);
+        let chat = format!(
+            r#"{{"name":"Anna","participants":["Anna"],"date_order":"{order}","date_order_assumed":true}}"#
+        );
         assert_eq!(stored(&store, "chats"), [chat]);
         let message = stored(&store, "messages").remove(0);
         assert!(message.contains(sent_at), "{message}");

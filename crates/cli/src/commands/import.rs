@@ -130,8 +130,9 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         return done.and(kept).and(removed);
     }
     let mut survey = Survey::default();
-    let files = look_at(options, &mut survey)?;
     let output = context.output;
+    let mut total = Total::default();
+    let files = look_at(options, &mut survey, |failure| total.fail(&failure, output))?;
     let found = survey.is_needed.then(|| survey.report(files.len()));
     if files.is_empty() {
         if let Some(found) = &found {
@@ -153,7 +154,6 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         survey: &survey,
         names_files,
     };
-    let mut total = Total::default();
     let is_alone = groups.len() == 1;
     for group in groups {
         match run.import_group(group) {
@@ -172,13 +172,22 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     total.outcome(survey.has_damage())
 }
 
-/// Looks at all paths, and says which of their files are taken.
-fn look_at(options: &Options, survey: &mut Survey) -> CommandResult<Vec<ImportFile>> {
+/// Looks at all paths, and says which of their files are taken. One that cannot be read or is nothing that is known must not keep the
+/// others out.
+fn look_at(
+    options: &Options,
+    survey: &mut Survey,
+    mut fail: impl FnMut(Failure),
+) -> CommandResult<Vec<ImportFile>> {
     let mut files = Vec::new();
     for path in &options.paths {
-        files.extend(ImportFile::inspect(path, options.stream.is_some(), survey)?);
+        match ImportFile::inspect(path, options.stream.is_some(), survey) {
+            Ok(found) => files.extend(found),
+            Err(failure) if options.paths.len() == 1 => return Err(failure),
+            Err(failure) => fail(failure),
+        }
     }
-    files.extend(survey.pictures(&files, options.pictures));
+    let mut files = survey.without_companions(&files, options.pictures);
     // A connection that was named is not meant for every table there is.
     let is_alone = files.is_empty() && options.connection.is_none();
     let takes_tables = !options.is_unattended && (is_alone || options.yes);
@@ -242,7 +251,7 @@ impl Run<'_> {
         let target = match group.export {
             Some(export) => ExportTarget {
                 export,
-                account: self.survey.account(export),
+                account: self.survey.accounts.of(export),
                 options,
                 sources: &sources,
                 owner,

@@ -115,6 +115,18 @@ impl<'a> KeptKeys<'a> {
         Ok((self.readable_key)(key).into())
     }
 
+    /// The record that is stored under a key, or under the one that is made of it.
+    pub(super) fn stored(&self, stream: &str, key: &str) -> Option<serde_json::Value> {
+        let (store, connection) = self.existing?;
+        let key = RecordKey::single(self.key(stream, key).ok()?).ok()?;
+        let stream = StreamRef {
+            connection: connection.clone(),
+            stream: contract::id::StreamName::parse(stream).ok()?,
+        };
+        let found = store.get(&stream, &key).ok()??;
+        serde_json::from_str(&found.body).ok()
+    }
+
     fn rewritten(
         &self,
         body: &RecordBody,

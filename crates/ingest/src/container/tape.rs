@@ -56,10 +56,20 @@ impl Packing {
     }
 }
 
-fn read_head(reader: impl Read) -> io::Result<Vec<u8>> {
+pub(super) fn read_head(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     reader.take(BLOCK as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// Whether a file is a tape, plain or packed.
+pub(super) fn begins(head: Vec<u8>, rest: impl Read + Send + 'static) -> bool {
+    let Some(compression) = Compression::detect(&head) else {
+        return is_tape(&head);
+    };
+    let packed = BufReader::new(io::Cursor::new(head).chain(rest));
+    let unpacked = input::decompress(compression, packed).and_then(read_head);
+    unpacked.is_ok_and(|head| is_tape(&head))
 }
 
 fn is_tape(head: &[u8]) -> bool {

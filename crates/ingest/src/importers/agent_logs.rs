@@ -142,6 +142,8 @@ struct Session {
     started_at: Option<String>,
     ended_at: Option<String>,
     messages: u64,
+    /// Whether anything was said outside of what the agent handed to others.
+    is_own: bool,
     lines: u64,
 }
 
@@ -180,6 +182,7 @@ impl Session {
             return;
         }
         self.messages += 1;
+        self.is_own |= !said.is_subagent;
         if self.started_at.is_none() {
             self.started_at.clone_from(&said.sent_at);
         }
@@ -209,7 +212,8 @@ impl Session {
     }
 
     fn finish(&self, made: &mut Made) {
-        if self.messages == 0 {
+        // A file of what was handed on names the session that it is part of, and is none itself.
+        if !self.is_own {
             return;
         }
         made.add(

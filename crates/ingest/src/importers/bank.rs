@@ -147,7 +147,7 @@ impl Converter for Bank {
             Kind::Mt940 => mt940::read(text, &mut statements),
             Kind::Paypal => paypal::read(text, &mut statements),
         }
-        self.note = statements.note();
+        self.note = statements.finish();
         Ok(())
     }
 

@@ -126,8 +126,11 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
             Verdict::Unlike
         };
     }
-    let (members, _) = first_members(head, "");
+    let (members, kind) = first_members(head, "type");
     let has = |name: &str| members.iter().any(|member| member == name);
+    if kind.as_deref() == Some(bookmarks::FIREFOX_FOLDER) && has("guid") {
+        return Verdict::Takes;
+    }
     if (has("roots") && (has("checksum") || has("version"))) || has("Browser History") {
         return Verdict::Takes;
     }

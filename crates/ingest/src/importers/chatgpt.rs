@@ -135,7 +135,8 @@ impl Converter for Chats {
             else {
                 continue;
             };
-            let is_shown = shown.as_ref().is_none_or(|shown| shown.contains(node_id));
+            let is_on_branch = shown.as_ref().is_none_or(|shown| shown.contains(node_id));
+            let is_shown = is_on_branch && !message.is_hidden();
             count += u64::from(is_shown);
             model = model.or_else(|| message.model().map(str::to_owned));
             made.add("messages", message.record(&chat, position + 1, is_shown));
@@ -202,6 +203,13 @@ impl<'n> Message<'n> {
             text,
             attachments,
         })
+    }
+
+    /// Whether the app keeps it from view, such as what it knows of its user.
+    fn is_hidden(&self) -> bool {
+        let metadata = self.value.get("metadata");
+        let hidden = metadata.and_then(|told| told.get("is_visually_hidden_from_conversation"));
+        hidden.and_then(Value::as_bool) == Some(true)
     }
 
     fn model(&self) -> Option<&str> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::json_members::{list, text};
 use super::named_rows::{each_row, has_columns};
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
+use super::pieces::{Converter, Cut, Made, begins_with, malformed, names_only, parse_json};
 use super::social::{self, Message, Person};
 use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::input::Input;
@@ -23,18 +23,21 @@ pub(crate) const EXPORT: Known = Known {
     contents: "messages of the owner with their channels, and friends; messages of others are not in it",
     recognise,
     importer: |input, acceptor, companions| {
-        let is_table = input.path().to_ascii_lowercase().ends_with(".csv");
-        let cut = if is_table { Cut::Whole } else { Cut::Elements };
         let converter = Discord::new(&input, companions);
-        cut.importer(input.into_reader(), acceptor, converter)
+        let mut reader = input.into_reader();
+        let is_table = begins_with(&mut reader, TABLE);
+        let cut = if is_table { Cut::Whole } else { Cut::Elements };
+        cut.importer(reader, acceptor, converter)
     },
 };
 
 const OWNER: &str = "owner";
+/// What the table of messages begins with.
+const TABLE: &[u8] = b"ID,Timestamp,";
 const COLUMNS: [&str; 4] = ["ID", "Timestamp", "Contents", "Attachments"];
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
-    if file.head.starts_with(b"ID,Timestamp,") {
+    if file.head.starts_with(TABLE) {
         return has_columns(file.head, &COLUMNS).into();
     }
     let (members, _) = first_members(file.head, "");
@@ -155,7 +158,7 @@ fn id_of(value: &Value) -> Option<String> {
 
 impl Converter for Discord<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        if piece.starts_with(b"ID,") {
+        if piece.starts_with(TABLE) {
             return each_row(piece, &COLUMNS, made, |row, made| {
                 let (id, time) = (
                     row.get("ID").unwrap_or_default(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::json_members::{list, moment, some_list, text};
-use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use super::pieces::{Converter, Cut, Kept, Made, malformed, parse_json};
 use crate::container::git::LOG_BEGINS;
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
@@ -113,7 +113,8 @@ impl Converter for Git {
             let texts = list(&value, name).iter().filter_map(Value::as_str);
             some_list(texts.map(str::to_owned).collect())
         };
-        made.add(
+        // A fork has the commits of what it was made of; the one that told them first keeps them.
+        made.add_keeping(
             "commits",
             json!({
                 "id": readable_key(id),
@@ -129,6 +130,7 @@ impl Converter for Git {
                 "parents": listed("parents"),
                 "paths": listed("paths"),
             }),
+            Kept::Members(&["repository_id", "repository"]),
         );
         Ok(())
     }

@@ -109,10 +109,15 @@ fn message(row: &NamedRow<'_>, made: &mut Made) {
     let content = row.get("CONTENT");
     let telling = format!("{conversation}\n{from:?}\n{content:?}");
     let title = row.get("CONVERSATION TITLE");
+    let to = row.get("TO");
+    let others = to.iter().flat_map(|to| to.split(','));
+    let participants = from.iter().map(String::as_str).chain(others);
+    let participants = participants.map(|name| name.trim().to_owned());
     let one = Message {
         id: format!("{}-{}", sent_at.replace(':', ""), short_hash(&telling)),
         conversation_id: conversation,
-        conversation: title.or_else(|| match (&from, row.get("TO")) {
+        participants: participants.collect(),
+        conversation: title.or_else(|| match (&from, to) {
             (Some(from), Some(to)) => Some(format!("{from}, {to}")),
             (from, to) => from.clone().or(to),
         }),

@@ -11,9 +11,7 @@ mod mbox;
 mod message;
 mod mime;
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::VecDeque;
 use std::io::BufRead;
 
 use contract::id::BlobId;
@@ -25,7 +23,7 @@ use self::mbox::{FromLine, Messages, RawMessage};
 use self::message::{Attachment, Message, is_header_line};
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::{Candidate, Declared, Known, Verdict};
+use crate::exports::{Candidate, Claims, Companions, Declared, Known, Verdict};
 use crate::importer::{File, Importer, Item};
 use crate::lines::MAX_LINE_BYTES;
 use crate::rejection::{Rejection, RejectionCode};
@@ -54,9 +52,9 @@ pub(crate) const EXPORT: Known = Known {
     origin: "Google Takeout (takeout.google.com): Mail. Thunderbird: the files without ending in the profile's Mail folders. Apple Mail: Mailbox > Export, or the folder ~/Library/Mail with its .emlx files. A Maildir: name the folder. Single messages: save as .eml",
     contents: "messages with their labels, and attachments",
     recognise: verdict,
-    importer: |input, acceptor, _| {
+    importer: |input, acceptor, companions| {
         let reader = emlx::MessageReader::new(input.into_reader());
-        Box::new(MailImporter::new(reader, acceptor))
+        Box::new(MailImporter::new(reader, acceptor).among(companions))
     },
 };
 
@@ -142,8 +140,8 @@ fn count_mail_headers(text: &[u8]) -> usize {
 pub struct MailImporter<'a, R> {
     messages: Messages<R>,
     acceptor: &'a Acceptor<'a>,
-    /// By hash of a message's id: the hash of what the record says. See [`MailImporter::record`].
-    seen: HashMap<u64, u64>,
+    /// Ids of messages. See [`MailImporter::record`].
+    claims: Claims,
     /// What came with the message that was given last.
     waiting: VecDeque<Item>,
     files: Vec<File>,
@@ -159,22 +157,23 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         Self {
             messages: Messages::new(reader, limit),
             acceptor,
-            seen: HashMap::new(),
+            claims: Claims::default(),
             waiting: VecDeque::new(),
             files: Vec::new(),
         }
     }
 
-    /// The record of a message. A mailbox may hold several messages under one id that are not the same: what went to a
+    /// The same as one of several files.
+    fn among(mut self, companions: &Companions) -> Self {
+        self.claims = companions.claims.clone();
+        self
+    }
+
+    /// The record of a message. A mailbox, or several of one import may hold several messages under one id that are not the same: what went to a
     /// list, and what came back from it. The first has the id to itself; of the others each has one that is as stable.
     fn record(&mut self, mut message: Message) -> Message {
-        let content = hash_of(&message);
-        match self.seen.entry(hash_of(&message.id)) {
-            Entry::Vacant(entry) => {
-                entry.insert(content);
-            }
-            Entry::Occupied(entry) if *entry.get() == content => {}
-            Entry::Occupied(_) => message.make_id_unique(),
+        if !self.claims.take(&message.id, &message) {
+            message.make_id_unique();
         }
         message
     }
@@ -204,12 +203,6 @@ impl<'a, R: BufRead> MailImporter<'a, R> {
         }
         self.acceptor.record("messages", &message).map(Some)
     }
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl<R: BufRead> Importer for MailImporter<'_, R> {

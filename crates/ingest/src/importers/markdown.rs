@@ -3,14 +3,15 @@
 
 mod note;
 
+use encoding_rs::Encoding;
 use serde_json::json;
 
 use self::note::Note;
 use super::json_members::{some_list, some_text};
-use super::pieces::{Converter, Cut, Made};
+use super::pieces::{Converter, Cut, Made, read_text};
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
-use crate::rejection::{Rejection, RejectionCode};
+use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
 pub(crate) const EXPORT: Known = Known {
@@ -63,7 +64,13 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     if !ending.is_some_and(is_note) {
         return Verdict::Unlike;
     }
-    if file.head.contains(&0) {
+    if ["/logseq/bak/", "/logseq/version-files/"]
+        .iter()
+        .any(|folder| file.path.contains(folder))
+    {
+        return Verdict::Leaves("earlier versions of notes, which Logseq keeps");
+    }
+    if file.head.contains(&0) && Encoding::for_bom(file.head).is_none() {
         return Verdict::Misses("it holds bytes that no text has");
     }
     Verdict::Takes
@@ -75,10 +82,7 @@ struct Notes {
 
 impl Converter for Notes {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let text = std::str::from_utf8(piece).map_err(|error| {
-            let message = format!("it is not UTF-8 (at byte {})", error.valid_up_to());
-            Rejection::new(RejectionCode::InvalidUtf8, message)
-        })?;
+        let text = read_text(piece);
         let path = self.path.as_str();
         let without_ending = path.rsplit_once('.').map_or(path, |(before, _)| before);
         let (folder, name) = without_ending
@@ -86,7 +90,7 @@ impl Converter for Notes {
             .map_or((None, without_ending), |(folder, name)| {
                 (Some(folder), name)
             });
-        let note = Note::read(text, name);
+        let note = Note::read(&text, name);
         made.add(
             "notes",
             json!({

@@ -106,6 +106,9 @@ impl Mastodon {
         let answered = text(note, "inReplyTo");
         let files = list(note, "attachment").iter();
         let files = files.filter_map(|file| text(file, "name").or_else(|| text(file, "url")));
+        let tags = list(note, "tag").iter();
+        let tags = tags.filter(|tag| text(tag, "type") == Some("Hashtag"));
+        let tags = tags.filter_map(|tag| text(tag, "name"));
         let author = text(note, "attributedTo").or_else(|| text(activity, "actor"));
         let post = Post {
             id: number.to_owned(),
@@ -117,6 +120,9 @@ impl Mastodon {
             in_reply_to: answered.map(str::to_owned),
             url: text(note, "url").map(str::to_owned),
             files: files.map(str::to_owned).collect(),
+            tags: tags
+                .map(|tag| tag.trim_start_matches('#').to_owned())
+                .collect(),
             visibility: Some(visibility(activity).to_owned()),
             ..Post::default()
         };

@@ -1,15 +1,18 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
-use serde_json::Value;
+mod recognising;
+
 use std::collections::HashMap;
 
+use serde_json::Value;
+
+use self::recognising::{is_of_instagram, recognise};
 use super::json_members::{list, seconds_to_moment, text, unix_seconds};
-use super::outline::first_members;
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Message, Person, Post};
 use crate::accept::Acceptor;
-use crate::exports::{Candidate, Declared, Known, Verdict};
+use crate::exports::{Declared, Known, Verdict};
 use crate::importer::Importer;
 use crate::input::Input;
 use crate::readable_key::short_hash;
@@ -26,7 +29,7 @@ pub(crate) const FACEBOOK: Known = Known {
     origin: "Facebook: Settings > Your information > Download your information, as JSON",
     contents: "posts, comments, reactions, friends and Messenger's conversations; pictures are named, not kept",
     recognise: |file| {
-        if is_of_instagram(file.path) {
+        if is_of_instagram(file) {
             Verdict::Unlike
         } else {
             recognise(file)
@@ -42,7 +45,7 @@ pub(crate) const INSTAGRAM: Known = Known {
     origin: "Instagram: Settings > Accounts Centre > Your information and permissions > Download your information, as JSON",
     contents: "posts, comments, likes, followers and conversations; pictures are named, not kept",
     recognise: |file| {
-        if is_of_instagram(file.path) || is_only_of_instagram(file) {
+        if is_of_instagram(file) {
             recognise(file)
         } else {
             Verdict::Unlike
@@ -59,55 +62,33 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
     Cut::Whole.importer(input.into_reader(), acceptor, converter)
 }
 
-/// Whether the path is one of Instagram's archive: conversations look the same in both.
-fn is_of_instagram(path: &str) -> bool {
-    path.to_ascii_lowercase().contains("instagram")
-}
+/// Members of the lists that are read of an object, and what their entries are.
+const LISTS: [(&str, Listed); 14] = [
+    ("comments_v2", Listed::Entries),
+    ("group_comments_v2", Listed::Entries),
+    ("group_posts_v2", Listed::Entries),
+    ("reactions_v2", Listed::Entries),
+    ("friends_v2", Listed::People("friend")),
+    ("following_v3", Listed::People("following")),
+    ("followers_v3", Listed::People("follower")),
+    ("relationships_following", Listed::Named("following")),
+    ("relationships_followers", Listed::Named("follower")),
+    ("likes_media_likes", Listed::Named("like")),
+    ("likes_comment_likes", Listed::Named("comment_like")),
+    ("saved_saved_media", Listed::Named("saved")),
+    ("comments_reels_comments", Listed::Named("comment")),
+    ("comments_media_comments", Listed::Named("comment")),
+];
 
-/// Lists that only Instagram writes, by members that are nowhere else.
-fn is_only_of_instagram(file: &Candidate<'_>) -> bool {
-    let (members, _) = first_members(file.head, "");
-    members.iter().any(|name| {
-        [
-            "string_list_data",
-            "string_map_data",
-            "likes_media_likes",
-            "relationships_following",
-        ]
-        .contains(&name.as_str())
-    })
-}
-
-fn recognise(file: &Candidate<'_>) -> Verdict {
-    let (members, _) = first_members(file.head, "");
-    let has = |name: &str| members.iter().any(|member| member == name);
-    // Of such lists there are many elsewhere.
-    let is_of_archive = ["facebook", "instagram", "your_posts", "likes_and_reactions"]
-        .iter()
-        .any(|name| file.path.to_ascii_lowercase().contains(name));
-    let is_list = file.head.trim_ascii_start().starts_with(b"[");
-    let is_known = (has("participants") && has("messages"))
-        || has("comments_v2")
-        || has("friends_v2")
-        || has("likes_media_likes")
-        || has("relationships_following")
-        || has("string_list_data")
-        || has("string_map_data")
-        || (is_list && has("timestamp") && is_of_archive && (has("data") || has("attachments")))
-        || (is_list && has("media") && is_of_archive);
-    if is_known {
-        return Verdict::Takes;
-    }
-    let path = file.path.to_ascii_lowercase();
-    let is_called = |ending: &str| path.ends_with(ending);
-    let is_archive = ["your_facebook_activity", "your_instagram_activity"];
-    if is_archive.iter().any(|folder| path.contains(folder)) && is_called(".json") {
-        return Verdict::Leaves("parts of an archive of Meta that hold no posts or messages");
-    }
-    if is_called(".html") && (path.contains("message_") || path.contains("your_posts")) {
-        return Verdict::Misses("it is a page; ask for the archive as JSON");
-    }
-    Verdict::Unlike
+/// What stands in a list.
+#[derive(Clone, Copy)]
+enum Listed {
+    /// Posts, comments and reactions as Facebook writes them.
+    Entries,
+    /// People by name, as Facebook writes them.
+    People(&'static str),
+    /// What Instagram names with an address or with labels.
+    Named(&'static str),
 }
 
 struct Meta {
@@ -129,34 +110,37 @@ impl Meta {
     }
 
     fn conversation(&mut self, value: &Value, made: &mut Made) {
-        let folder = self.path.rsplit('/').nth(1).unwrap_or_default().to_owned();
-        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
-        let thread = thread.map_or(folder, str::to_owned);
-        let participants = list(value, "participants").iter();
-        let names: Vec<&str> = participants.filter_map(|one| text(one, "name")).collect();
-        let title = text(value, "title").map_or_else(|| names.join(", "), str::to_owned);
-        // The newest comes first, and equal keys are numbered as time goes on.
-        for message in list(value, "messages").iter().rev() {
-            let millis = message.get("timestamp_ms").and_then(Value::as_i64);
-            let Some(millis) = millis else {
+        let chat = Conversation::read(value, &self.path);
+        let mut messages: Vec<&Value> = list(value, "messages").iter().collect();
+        let first_last = (messages.first(), messages.last());
+        if let (Some(first), Some(last)) = first_last
+            && (millis_of(first) >= millis_of(last) || millis_of(last).is_none())
+        {
+            // The newest comes first, and equal keys are numbered as time goes on.
+            messages.reverse();
+        }
+        for message in messages {
+            let Some(millis) = millis_of(message) else {
                 made.reject("a message has no time in 'timestamp_ms'");
                 continue;
             };
-            let author = text(message, "sender_name").map(str::to_owned);
-            let telling = format!("{thread}\n{}", author.as_deref().unwrap_or_default());
-            let kinds = ["photos", "videos", "audio_files", "files", "gifs"];
+            let author = text(message, "sender_name").or_else(|| text(message, "senderName"));
+            let telling = format!("{}\n{}", chat.id, author.unwrap_or_default());
+            let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
             let files = kinds.iter().flat_map(|kind| list(message, kind));
             let files = files.filter_map(|file| text(file, "uri").map(last_part));
             let link = message.get("share").and_then(|share| text(share, "link"));
             let reactions = list(message, "reactions").iter();
             let reactions = reactions.filter_map(|one| text(one, "reaction"));
+            let said = text(message, "content").or_else(|| text(message, "text"));
             let one = Message {
                 id: self.key(&millis.to_string(), &telling),
-                conversation_id: thread.clone(),
-                conversation: Some(title.clone()),
-                author,
+                conversation_id: chat.id.clone(),
+                conversation: Some(chat.title.clone()),
+                participants: chat.people.clone(),
+                author: author.map(str::to_owned),
                 sent_at: millis_to_moment(millis),
-                text: text(message, "content").map(str::to_owned),
+                text: said.map(str::to_owned),
                 links: link.map(str::to_owned).into_iter().collect(),
                 files: files.collect(),
                 reactions: reactions.map(str::to_owned).collect(),
@@ -240,6 +224,7 @@ impl Meta {
         let post = Post {
             id: self.key(&seconds, files.first().map_or("", String::as_str)),
             kind: "post",
+            tags: said.map(hashtags).unwrap_or_default(),
             text: said.map(str::to_owned),
             created_at: seconds_to_moment(&seconds),
             files,
@@ -250,44 +235,46 @@ impl Meta {
 
     /// Entries of Instagram that name a person or a page, with a time.
     fn named(&mut self, value: &Value, kind: &'static str, made: &mut Made) {
+        let title = text(value, "title").map(str::to_owned);
         for one in list(value, "string_list_data") {
-            let title = text(value, "title").map(str::to_owned);
             let url = text(one, "href").map(str::to_owned);
             let at = unix_seconds(one, "timestamp");
-            let name = text(one, "value")
-                .map(str::to_owned)
-                .or_else(|| title.clone());
-            if kind == "like" {
-                let like = Like {
-                    id: short_hash(url.as_deref().unwrap_or_default()),
-                    kind: kind.to_owned(),
-                    author: title,
-                    created_at: at,
-                    url,
-                    ..Like::default()
-                };
-                made.add("likes", like.record());
-            } else {
-                let person = Person {
-                    id: name.clone().unwrap_or_default(),
-                    name,
-                    kind,
-                    since: at,
-                    url,
-                    ..Person::default()
-                };
-                made.add("people", person.record());
+            if !matches!(kind, "follower" | "following") {
+                add_like(kind, (title.clone(), url, at), made);
+                continue;
             }
+            let name = text(one, "value").map(str::to_owned);
+            let name = name.or_else(|| title.clone());
+            let person = Person {
+                id: name.clone().unwrap_or_default(),
+                name,
+                kind,
+                since: at,
+                url,
+                ..Person::default()
+            };
+            made.add("people", person.record());
         }
-        let told = value.get("string_map_data").unwrap_or(&Value::Null);
-        let said = |name: &str| told.get(name).and_then(|one| text(one, "value"));
-        if let Some(comment) = said("Comment") {
-            let at = told.get("Time").and_then(|time| time.get("timestamp"));
+        let labelled = value.get("string_map_data").and_then(Value::as_object);
+        let labelled = labelled.into_iter().flatten();
+        // The labels are in the language of the account; what stands behind them is in the same order everywhere.
+        let timed = labelled
+            .clone()
+            .map(|(_, one)| one)
+            .find(|one| unix_seconds(one, "timestamp").is_some());
+        if kind == "saved" {
+            let url = timed.and_then(|one| text(one, "href")).map(str::to_owned);
+            let at = timed.and_then(|one| unix_seconds(one, "timestamp"));
+            return add_like(kind, (title, url, at), made);
+        }
+        let mut said = labelled.filter_map(|(_, one)| text(one, "value"));
+        if let Some(comment) = said.next() {
+            let at = timed.and_then(|one| one.get("timestamp"));
             let seconds = at.map(ToString::to_string).unwrap_or_default();
             let post = Post {
                 id: self.key(&seconds, comment),
                 kind: "comment",
-                title: said("Media Owner").map(|owner| format!("On a post of {owner}")),
+                title: said.next().map(|owner| format!("On a post of {owner}")),
                 text: Some(comment.to_owned()),
                 created_at: seconds_to_moment(&seconds),
                 ..Post::default()
@@ -297,15 +284,19 @@ impl Meta {
     }
 
     fn element(&mut self, value: &Value, made: &mut Made) -> Result<(), Rejection> {
-        let is_named =
-            value.get("string_list_data").is_some() || value.get("string_map_data").is_some();
-        if is_named {
-            let kind = if self.path.contains("following") {
+        let file_name = self.path.rsplit('/').next().unwrap_or_default();
+        if value.get("string_list_data").is_some() {
+            let kind = if file_name.starts_with("following") {
                 "following"
             } else {
                 "follower"
             };
             self.named(value, kind, made);
+        } else if let Some(labelled) = value.get("string_map_data") {
+            // Lists of other things have labels too; their names are English everywhere.
+            if labelled.get("Comment").is_some() || file_name.contains("comment") {
+                self.named(value, "comment", made);
+            }
         } else if value.get("media").is_some() {
             self.pictures(value, made);
         } else if value.get("timestamp").is_some() {
@@ -315,6 +306,101 @@ impl Meta {
         }
         Ok(())
     }
+
+    fn listed(&mut self, value: &Value, listed: Listed, made: &mut Made) {
+        match listed {
+            Listed::Entries => self.entry(value, made),
+            Listed::Named(kind) => self.named(value, kind, made),
+            Listed::People(kind) => {
+                let name = text(value, "name").unwrap_or_default();
+                let person = Person {
+                    id: name.to_owned(),
+                    name: Some(name.to_owned()),
+                    kind,
+                    since: unix_seconds(value, "timestamp"),
+                    ..Person::default()
+                };
+                made.add("people", person.record());
+            }
+        }
+    }
+}
+
+/// A conversation, of which each message says where it belongs.
+struct Conversation {
+    id: String,
+    title: String,
+    people: Vec<String>,
+}
+
+impl Conversation {
+    /// Reads what stands beside the messages. `path` is of the file. Conversations that were encrypted on the way are a file each,
+    /// and name their people as texts.
+    fn read(value: &Value, path: &str) -> Self {
+        let people = list(value, "participants").iter();
+        let people = people.filter_map(|one| text(one, "name").or_else(|| one.as_str()));
+        let people: Vec<String> = people.map(str::to_owned).collect();
+        if let Some(thread) = text(value, "threadName") {
+            let (name, number) = thread.rsplit_once('_').unwrap_or((thread, ""));
+            let is_numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            return Self {
+                id: thread.to_owned(),
+                title: if is_numbered { name } else { thread }.to_owned(),
+                people,
+            };
+        }
+        let folder = path.rsplit('/').nth(1).unwrap_or_default();
+        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
+        let title = text(value, "title").map(str::to_owned);
+        Self {
+            id: thread.unwrap_or(folder).to_owned(),
+            title: title.unwrap_or_else(|| people.join(", ")),
+            people,
+        }
+    }
+}
+
+fn millis_of(message: &Value) -> Option<i64> {
+    let millis = message
+        .get("timestamp_ms")
+        .or_else(|| message.get("timestamp"));
+    millis.and_then(Value::as_i64)
+}
+
+/// Adds what was liked or saved: whose it is, where it stands and when.
+fn add_like(
+    kind: &str,
+    (author, url, created_at): (Option<String>, Option<String>, Option<String>),
+    made: &mut Made,
+) {
+    let address = url.as_deref().unwrap_or_default();
+    let telling = match kind {
+        "like" => address.to_owned(),
+        // Several comments of a post have its address.
+        kind => format!("{kind}\n{address}\n{created_at:?}"),
+    };
+    let like = Like {
+        id: short_hash(&telling),
+        kind: kind.to_owned(),
+        author,
+        created_at,
+        url,
+        ..Like::default()
+    };
+    made.add("likes", like.record());
+}
+
+/// The words behind `#`, each once.
+fn hashtags(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut tags: Vec<String> = Vec::new();
+    for after in text.split('#').skip(1) {
+        let tag: String = after.chars().take_while(|c| is_part(*c)).collect();
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
 }
 
 fn last_part(uri: &str) -> String {
@@ -329,17 +415,17 @@ fn millis_to_moment(millis: i64) -> Option<String> {
     ))
 }
 
-/// Undoes what was done to the texts: every byte of UTF-8 was written as a character of its own.
+/// Undoes what was done to a text: every byte of UTF-8 was written as a character of its own.
+pub(crate) fn mended_text(text: String) -> String {
+    let bytes = text.chars().map(|c| u8::try_from(u32::from(c)).ok());
+    let bytes: Option<Vec<u8>> = bytes.collect();
+    let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    mended.unwrap_or(text)
+}
+
 fn mended(value: Value) -> Value {
     match value {
-        Value::String(text) => {
-            let bytes: Option<Vec<u8>> = text
-                .chars()
-                .map(|c| u8::try_from(u32::from(c)).ok())
-                .collect();
-            let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            Value::String(mended.unwrap_or(text))
-        }
+        Value::String(text) => Value::String(mended_text(text)),
         Value::Array(items) => items.into_iter().map(mended).collect(),
         Value::Object(members) => {
             let members = members.into_iter();
@@ -356,26 +442,9 @@ impl Converter for Meta {
             self.conversation(&value, made);
             return Ok(());
         }
-        for entry in list(&value, "comments_v2") {
-            self.entry(entry, made);
-        }
-        for friend in list(&value, "friends_v2") {
-            let name = text(friend, "name").unwrap_or_default();
-            let person = Person {
-                id: name.to_owned(),
-                name: Some(name.to_owned()),
-                kind: "friend",
-                since: unix_seconds(friend, "timestamp"),
-                ..Person::default()
-            };
-            made.add("people", person.record());
-        }
-        for (member, kind) in [
-            ("likes_media_likes", "like"),
-            ("relationships_following", "following"),
-        ] {
+        for (member, listed) in LISTS {
             for one in list(&value, member) {
-                self.named(one, kind, made);
+                self.listed(one, listed, made);
             }
         }
         for one in value.as_array().map_or(&[][..], Vec::as_slice) {

@@ -49,8 +49,65 @@ struct MadeItem {
     stream: &'static str,
     line: Option<u64>,
     record: Result<Value, Rejection>,
+    /// What stays as it is stored.
+    kept: Option<Kept>,
     /// The bytes that the record refers to, and what they are.
     file: Option<(BlobId, String, Vec<u8>)>,
+}
+
+/// What of a record that is there stays, where another file told it before.
+pub(crate) enum Kept {
+    /// All of it, where this member tells a later day.
+    Later(&'static str),
+    /// These members.
+    Members(&'static [&'static str]),
+    /// The key that an earlier release gave it, if these members are the same.
+    Key(String, &'static [&'static str]),
+    /// All that an earlier release told under this key, if these members are the same.
+    Whole(String, &'static [&'static str]),
+}
+
+impl Kept {
+    /// The record as it is written; nothing if the one that is there stays.
+    fn applied(&self, mut record: Value, stream: &str, acceptor: &Acceptor<'_>) -> Option<Value> {
+        let own = record.get("id").and_then(Value::as_str);
+        let key = match self {
+            Self::Key(key, _) | Self::Whole(key, _) => Some(key.as_str()),
+            _ => own,
+        };
+        let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
+            return Some(record);
+        };
+        let day = |record: &Value, name: &str| {
+            let day = record.get(name).and_then(Value::as_str);
+            day.map(str::to_owned)
+        };
+        let are_same = |names: &[&str]| {
+            let mut names = names.iter();
+            names.all(|name| stored.get(name) == record.get(name))
+        };
+        match self {
+            Self::Whole(_, same) if are_same(same) => return None,
+            Self::Later(name) if day(&stored, name) > day(&record, name) => return None,
+            Self::Members(names) => keep(&mut record, &stored, names),
+            Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
+            Self::Whole(..) | Self::Later(_) | Self::Key(..) => {}
+        }
+        Some(record)
+    }
+}
+
+/// Gives a record the members that another has.
+fn keep(record: &mut Value, stored: &Value, names: &[&str]) {
+    let Some(members) = record.as_object_mut() else {
+        return;
+    };
+    for name in names {
+        match stored.get(name) {
+            Some(value) => drop(members.insert((*name).to_owned(), value.clone())),
+            None => drop(members.shift_remove(*name)),
+        }
+    }
 }
 
 impl Made {
@@ -60,6 +117,14 @@ impl Made {
             members.retain(|_, value| !value.is_null());
         }
         self.push(stream, Ok(record));
+    }
+
+    /// The same for one that another file may have told before.
+    pub(crate) fn add_keeping(&mut self, stream: &'static str, record: Value, kept: Kept) {
+        self.add(stream, record);
+        if let Some(item) = self.items.last_mut() {
+            item.kept = Some(kept);
+        }
     }
 
     /// Keeps bytes that the last record refers to.
@@ -97,6 +162,7 @@ impl Made {
             stream,
             line,
             record,
+            kept: None,
             file: None,
         });
     }
@@ -332,7 +398,15 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
     fn keep(&mut self, line: u64, (bytes, outcome): (usize, Result<(), Rejection>), made: Made) {
         let mut bytes = bytes;
         for item in made.items {
-            let record = item.record;
+            let record = match (item.record, &item.kept) {
+                (Ok(record), Some(kept)) => {
+                    match kept.applied(record, item.stream, self.acceptor) {
+                        Some(record) => Ok(record),
+                        None => continue,
+                    }
+                }
+                (record, _) => record,
+            };
             let outcome = record.and_then(|record| self.acceptor.record(item.stream, &record));
             if let (Ok(change), Some((blob, media_type, bytes))) = (&outcome, item.file) {
                 self.files.push(File {

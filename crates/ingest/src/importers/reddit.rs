@@ -2,7 +2,7 @@
 
 use super::named_rows::{NamedRow, each_row, has_columns};
 use super::pieces::{Converter, Cut, Made, malformed};
-use super::social::{self, Like, Message, Post};
+use super::social::{self, Like, Message, Person, Post};
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::rejection::Rejection;
 use crate::shape::Shape;
@@ -15,7 +15,7 @@ pub(crate) const EXPORT: Known = Known {
     title: "what Reddit hands out (zip)",
     declaration: Declared::Shape(SHAPE),
     origin: "reddit.com/settings/data-request; the link comes as a message",
-    contents: "posts, comments, messages, chats, votes and what was saved",
+    contents: "posts, comments, messages, chats, votes, what was saved and who is followed",
     recognise,
     importer: |input, acceptor, _| {
         let stem = input.stem().to_owned();
@@ -26,7 +26,7 @@ pub(crate) const EXPORT: Known = Known {
 type TakeRow = fn(&NamedRow<'_>, &str, &mut Made);
 
 /// The columns of the tables that are read, the longest lists first.
-const TABLES: [(&[&str], TakeRow); 6] = [
+const TABLES: [(&[&str], TakeRow); 7] = [
     (
         &["id", "permalink", "subreddit", "link", "parent", "body"],
         comment,
@@ -48,18 +48,35 @@ const TABLES: [(&[&str], TakeRow); 6] = [
     ),
     (&["id", "permalink", "direction"], like),
     (&["id", "permalink"], like),
+    (&["username", "note"], friend),
 ];
+
+/// Whether these are the columns of a table. Of two or three there may be none beside them: other tables have them too.
+fn has_table(table: &[u8], columns: &[&str]) -> bool {
+    let header = table.split(|byte| *byte == b'\n').next();
+    match columns {
+        [_, _] | [_, _, _] => {
+            header.is_some_and(|header| header.trim_ascii() == columns.join(",").as_bytes())
+        }
+        _ => has_columns(table, columns),
+    }
+}
 
 fn is_lone(columns: &[&str], file: &Candidate<'_>) -> bool {
     // A table of two columns that many have is one of Reddit's only where its rows lead there.
     columns.len() > 2
-        || String::from_utf8_lossy(file.head).contains("reddit.com/")
-        || file.file_name().starts_with("saved_")
+        || (columns.contains(&"permalink")
+            && (String::from_utf8_lossy(file.head).contains("reddit.com/")
+                || file.file_name().starts_with("saved_")))
+        || (columns.contains(&"username") && file.file_name() == "friends.csv")
 }
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
-    let begins = file.head.starts_with(b"id,permalink") || file.head.starts_with(b"message_id,");
-    if !begins {
+    let begins = ["id,permalink", "message_id,", "username,note"];
+    if !begins
+        .iter()
+        .any(|begin| file.head.starts_with(begin.as_bytes()))
+    {
         return match file.file_name() {
             "subscribed_subreddits.csv"
             | "ip_logs.csv"
@@ -77,9 +94,12 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         };
     }
     let mut tables = TABLES.iter();
-    let known = tables.find(|(columns, _)| has_columns(file.head, columns));
+    let known = tables.find(|(columns, _)| has_table(file.head, columns));
     match known {
         Some((columns, _)) if is_lone(columns, file) => Verdict::Takes,
+        None if has_columns(file.head, &["id", "permalink", "date"]) => {
+            Verdict::Leaves("tables of Reddit that hold no posts or messages")
+        }
         _ => Verdict::Unlike,
     }
 }
@@ -130,6 +150,10 @@ fn message(row: &NamedRow<'_>, _: &str, made: &mut Made) {
         conversation_id: row.get("thread_id").unwrap_or_else(|| id.clone()),
         id,
         conversation: row.get("subject"),
+        participants: [row.get("from"), row.get("to")]
+            .into_iter()
+            .flatten()
+            .collect(),
         author: row.get("from"),
         sent_at: moment(row, "date"),
         subject: row.get("subject"),
@@ -172,15 +196,26 @@ fn like(row: &NamedRow<'_>, stem: &str, made: &mut Made) {
     made.add("likes", like.record());
 }
 
+/// Somebody who is followed.
+fn friend(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+    let name = row.get("username").unwrap_or_default();
+    let person = Person {
+        url: Some(format!("https://www.reddit.com/user/{name}/")),
+        id: name.clone(),
+        name: Some(name),
+        kind: "following",
+        ..Person::default()
+    };
+    made.add("people", person.record());
+}
+
 struct Reddit {
     stem: String,
 }
 
 impl Converter for Reddit {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let table = TABLES
-            .iter()
-            .find(|(columns, _)| has_columns(piece, columns));
+        let table = TABLES.iter().find(|(columns, _)| has_table(piece, columns));
         let (columns, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
         each_row(piece, columns, made, |row, made| {
             take(row, &self.stem, made);

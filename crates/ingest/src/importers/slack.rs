@@ -243,7 +243,7 @@ impl<'a> Slack<'a> {
                 "edited_at": text(edited, "ts").and_then(seconds_to_moment),
                 "thread_id": text(value, "thread_ts").map(key),
                 "kind": text(value, "subtype").unwrap_or("message"),
-                "text": text(value, "text").map(|text| self.plain(text)),
+                "text": said(value).map(|text| self.plain(&text)),
                 "files": some_list(each_text(files, "name")),
                 "reactions": some_list(each_text(reactions, "name")),
                 "reply_count": value.get("reply_count").and_then(Value::as_u64),
@@ -279,6 +279,48 @@ impl<'a> Slack<'a> {
         plain.push_str(rest);
         let plain = plain.replace("&lt;", "<").replace("&gt;", ">");
         plain.replace("&amp;", "&")
+    }
+}
+
+/// What a message says. Programs leave the text empty, and say it in what they attach or in blocks.
+fn said(message: &Value) -> Option<String> {
+    if let Some(text) = text(message, "text") {
+        return Some(text.to_owned());
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for one in list(message, "attachments") {
+        let said = ["pretext", "title", "text"]
+            .iter()
+            .filter_map(|name| text(one, name));
+        let said: Vec<&str> = said.collect();
+        match said.as_slice() {
+            [] => parts.extend(text(one, "fallback").map(str::to_owned)),
+            said => parts.push(said.join("\n")),
+        }
+    }
+    if parts.is_empty() {
+        each_block_text(message.get("blocks").unwrap_or(&Value::Null), &mut parts);
+    }
+    some_text(parts.join("\n"))
+}
+
+/// The texts of blocks, however deep they stand.
+fn each_block_text(block: &Value, parts: &mut Vec<String>) {
+    match block {
+        Value::Array(blocks) => {
+            for one in blocks {
+                each_block_text(one, parts);
+            }
+        }
+        Value::Object(members) => match members.get("text") {
+            Some(Value::String(text)) => parts.extend(some_text(text.clone())),
+            _ => {
+                for one in members.values() {
+                    each_block_text(one, parts);
+                }
+            }
+        },
+        _ => {}
     }
 }
 

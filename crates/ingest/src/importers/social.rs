@@ -36,6 +36,7 @@ const STREAMS: &[Stream] = &[
             shape::time("created_at"),
             shape::text("in_reply_to").about("The post it answers, or its address."),
             shape::text("url").role("url"),
+            shape::texts("tags").searched(),
             shape::texts("links"),
             shape::texts("files").about("Names of pictures and films."),
             shape::integer("likes"),
@@ -56,6 +57,9 @@ const STREAMS: &[Stream] = &[
                 .role("title")
                 .searched()
                 .grouped(),
+            shape::texts("participants")
+                .about("The people of the conversation, as far as they are told.")
+                .searched(),
             shape::text("author").role("author").searched().grouped(),
             shape::time("sent_at"),
             shape::text("subject").searched(),
@@ -114,6 +118,7 @@ pub(crate) struct Post {
     pub(crate) created_at: Option<String>,
     pub(crate) in_reply_to: Option<String>,
     pub(crate) url: Option<String>,
+    pub(crate) tags: Vec<String>,
     pub(crate) links: Vec<String>,
     pub(crate) files: Vec<String>,
     pub(crate) likes: Option<u64>,
@@ -133,6 +138,7 @@ impl Post {
             "created_at": self.created_at,
             "in_reply_to": self.in_reply_to,
             "url": self.url,
+            "tags": some_list(self.tags),
             "links": some_list(self.links),
             "files": some_list(self.files),
             "likes": self.likes,
@@ -147,6 +153,7 @@ pub(crate) struct Message {
     pub(crate) id: String,
     pub(crate) conversation_id: String,
     pub(crate) conversation: Option<String>,
+    pub(crate) participants: Vec<String>,
     pub(crate) author: Option<String>,
     pub(crate) sent_at: Option<String>,
     pub(crate) subject: Option<String>,
@@ -162,6 +169,7 @@ impl Message {
             "id": readable_key(&self.id),
             "conversation_id": readable_key(&self.conversation_id),
             "conversation": self.conversation.and_then(some_text),
+            "participants": some_list(self.participants),
             "author": self.author,
             "sent_at": self.sent_at,
             "subject": self.subject.and_then(some_text),

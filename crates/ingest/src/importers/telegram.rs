@@ -46,6 +46,8 @@ pub struct TelegramImporter<'a, R> {
     positions: Vec<ParsePosition>,
     /// The chat whose members are being read.
     chat: Chat,
+    /// What ended the input, where the chat before it is yet to be given.
+    failed: Option<InputError>,
 }
 
 /// Where in the document something stands.
@@ -79,6 +81,7 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             begun: false,
             positions: Vec::new(),
             chat: Chat::default(),
+            failed: None,
         }
     }
 
@@ -97,10 +100,8 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
     fn chat_member(&mut self, position: ParsePosition) -> Result<Option<Item>, InputError> {
         let Some(name) = self.outline.member()? else {
             self.positions.pop();
-            return Ok(match position {
-                ParsePosition::Chat => self.announce(),
-                _ => None,
-            });
+            let is_chat = matches!(position, ParsePosition::Chat) || self.chat.is_begun;
+            return Ok(if is_chat { self.announce() } else { None });
         };
         let is_document = matches!(position, ParsePosition::Document);
         match name.as_str() {
@@ -111,7 +112,11 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             }
             "messages" if self.outline.enter(b'[')? => {
                 self.positions.push(ParsePosition::Messages);
-                return Ok(self.announce());
+                self.chat.is_begun = true;
+                // Of messages without a chat, the chat says so first.
+                if self.chat.id().is_err() {
+                    return Ok(self.announce());
+                }
             }
             "chats" | "left_chats" if is_document && self.outline.enter(b'{')? => {
                 self.positions.push(ParsePosition::Section(Listed::Chats));
@@ -161,7 +166,7 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             return None;
         }
         self.chat.announced = true;
-        let outcome = self.chat.record();
+        let outcome = self.chat.record(self.acceptor);
         let outcome = outcome.and_then(|chat| self.acceptor.record("chats", &chat));
         Some(item(self.chat.line, 0, outcome))
     }
@@ -179,25 +184,51 @@ impl<'a, R: BufRead> TelegramImporter<'a, R> {
             return Ok(Some(item(line, 0, Err(rejection))));
         }
         let taken = self.outline.taken();
-        let outcome = self.change(position, taken).transpose();
+        let read = parse(taken).and_then(|body| match position {
+            ParsePosition::Messages => message(&mut self.chat, &body, self.acceptor).map(Some),
+            _ => contact(&body, self.acceptor),
+        });
+        let outcome = read.transpose();
         Ok(outcome.map(|outcome| item(line, taken.len(), outcome)))
     }
+}
 
-    fn change(&self, position: ParsePosition, taken: &[u8]) -> Result<Option<Change>, Rejection> {
-        let body = parse(taken)?;
-        if let ParsePosition::Messages = position {
-            let message = MessageRecord::read(&self.chat, &body)?;
-            return self.acceptor.record("messages", &message).map(Some);
-        }
-        match Contact::read(&body)? {
-            Some(contact) => self.acceptor.record("contacts", &contact).map(Some),
-            None => Ok(None),
-        }
-    }
+fn message(
+    chat: &mut Chat,
+    body: &RecordBody,
+    acceptor: &Acceptor<'_>,
+) -> Result<Change, Rejection> {
+    let message = MessageRecord::read(chat, body)?;
+    let author = message.author().to_owned();
+    let change = acceptor.record("messages", &message);
+    chat.participants.add(&author);
+    change
+}
+
+fn contact(body: &RecordBody, acceptor: &Acceptor<'_>) -> Result<Option<Change>, Rejection> {
+    let contact = Contact::read(body)?;
+    contact
+        .map(|contact| acceptor.record("contacts", &contact))
+        .transpose()
 }
 
 impl<R: BufRead> Importer for TelegramImporter<'_, R> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let read = self.read_item();
+        if read.is_ok() || !self.chat.is_begun || self.chat.announced {
+            return read;
+        }
+        // What was read before it failed has its chat too.
+        self.failed = read.err();
+        Ok(self.announce())
+    }
+}
+
+impl<R: BufRead> TelegramImporter<'_, R> {
+    fn read_item(&mut self) -> Result<Option<Item>, InputError> {
         if !self.begun {
             self.begun = true;
             self.chat = Chat::at(self.outline.line());

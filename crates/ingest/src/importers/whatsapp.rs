@@ -19,6 +19,7 @@ use serde_with::skip_serializing_none;
 use sha2::{Digest, Sha256};
 use store::StoreError;
 
+use super::participants::Participants;
 use crate::accept::Acceptor;
 use crate::error::InputError;
 use crate::exports::{Declared, Known};
@@ -72,6 +73,7 @@ pub struct WhatsappImporter<'a, R> {
     /// What the file itself would call the chat, if it is there under another name.
     otherwise: Option<String>,
     counted: Counted,
+    participants: Participants,
 }
 
 /// What is known of the chat once its beginning was read.
@@ -100,7 +102,17 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
             introduced: false,
             otherwise: None,
             counted: Counted::default(),
+            participants: Participants::default(),
         }
+    }
+
+    /// The record of the chat, once all its messages were given.
+    fn introduce(&mut self) -> Option<Item> {
+        let chat = self.chat.as_ref().filter(|_| !self.introduced)?;
+        self.introduced = true;
+        let participants = self.participants.with_stored(self.acceptor, &chat.name);
+        let outcome = self.acceptor.record("chats", &chat.record(participants));
+        Some(Item::new(1, 0, outcome))
     }
 
     /// Reads until the order of dates is told and there are messages to compare, and says how the export itself calls its
@@ -201,6 +213,7 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
         self.introduced = is_gone;
         (chat.name, chat.keyed_by) = (identity.name, identity.keyed_by);
         self.otherwise = (own.by != By::Nobody && chat.name != own.text).then_some(own.text);
+        self.introduced |= self.ahead.is_empty();
         self.chat = Some(chat);
         Ok(())
     }
@@ -208,21 +221,26 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
     fn next_item(&mut self) -> Result<Option<Item>, InputError> {
         if self.chat.is_none() {
             self.chat = Some(self.begin()?.0);
+            self.introduced |= self.ahead.is_empty();
         }
-        if !self.introduced {
-            self.introduced = true;
-            if let (Some(first), Some(chat)) = (self.ahead.front(), &self.chat) {
-                return Ok(Some(Item::new(
-                    first.line,
-                    0,
-                    self.acceptor.record("chats", &chat.record()),
-                )));
-            }
-        }
-        let (Some(message), Some(chat)) = (self.message()?, &self.chat) else {
-            return Ok(None);
+        let read = self.message();
+        let (Ok(Some(message)), Some(chat)) = (&read, &self.chat) else {
+            // What was read before it failed has its chat too.
+            let Some(introduction) = self.introduce() else {
+                return read.map(|_| None);
+            };
+            self.failed = read.err();
+            return Ok(Some(introduction));
         };
         let outcome = message.record(chat, &mut self.counted);
+        if let Ok(MessageRecord {
+            author: Some(author),
+            kind: "message" | "media",
+            ..
+        }) = &outcome
+        {
+            self.participants.add(author);
+        }
         Ok(Some(Item::new(
             message.line,
             message.rest.len(),
@@ -246,10 +264,11 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
 }
 
 impl Chat {
-    fn record(&self) -> ChatRecord<'_> {
+    fn record(&self, participants: Vec<String>) -> ChatRecord<'_> {
         ChatRecord {
             id: &self.name,
             name: &self.name,
+            participants,
             date_order: self.order.as_str(),
             date_order_assumed: !self.certain,
         }
@@ -260,6 +279,8 @@ impl Chat {
 struct ChatRecord<'c> {
     id: &'c str,
     name: &'c str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    participants: Vec<String>,
     date_order: &'static str,
     date_order_assumed: bool,
 }
@@ -416,7 +437,21 @@ pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
         .any(|(_, rest)| content::split_author(rest).0.is_some());
     let from_android = !stamp.is_bracketed() && !stamp.has_seconds() && said;
     let from_iphone = stamp.is_bracketed() && said && head.contains("\u{200e}");
-    named || from_android || from_iphone
+    named || from_android || from_iphone || (stamp.is_bracketed() && is_talk(&head))
+}
+
+/// Whether people speak in lines that begin with a time in brackets. Programs that log write days as numbers with dashes, and no names.
+fn is_talk(head: &str) -> bool {
+    let levels = [
+        "error", "warn", "warning", "info", "debug", "trace", "notice", "fatal",
+    ];
+    let said = head.lines().filter_map(stamp::read);
+    let said = said.filter(|(stamp, rest)| {
+        let author = content::split_author(rest).0.unwrap_or_default();
+        let is_name = author.chars().count() <= 40 && author.chars().any(char::is_alphabetic);
+        !stamp.is_dashed() && is_name && !levels.contains(&author.to_lowercase().as_str())
+    });
+    said.take(2).count() == 2
 }
 
 #[cfg(test)]
@@ -441,6 +476,21 @@ mod tests {
                 true,
             ),
             ("[2023-12-31 21:15:07] error: x", "app.log", false),
+            (
+                "[31.12.23, 21:15:07] Anna: x\n[31.12.23, 21:15:09] Ben: y\n",
+                "notes.txt",
+                true,
+            ),
+            (
+                "[2023-12-31 21:15:07] main: x\n[2023-12-31 21:15:09] main: y\n",
+                "app.log",
+                false,
+            ),
+            (
+                "[31/12/2023 21:15:07] ERROR: x\n[31/12/2023 21:15:09] Info: y\n",
+                "app.log",
+                false,
+            ),
             ("2023-12-31 21:15:07 - error: x", "app.log", false),
             ("31.12.23, 21:15 - Hinweis", "notes.txt", false),
             ("date,author,text", "whatsapp.csv", false),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::io::BufRead as _;
 
-use super::json_members::{list, moment, text};
+use super::json_members::{each_text, list, moment, text};
 use super::mail::read_date;
 use super::markup::decoded;
 use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
@@ -117,6 +117,7 @@ impl X<'_> {
                 None => "post",
             },
             text: Some(said),
+            tags: each_text(list(entities, "hashtags"), "text"),
             author: owner,
             created_at: text(tweet, "created_at").and_then(day_and_time),
             in_reply_to: answered.map(str::to_owned),
@@ -133,6 +134,7 @@ impl X<'_> {
 
     fn conversation(&self, conversation: &Value, made: &mut Made) {
         let id = text(conversation, "conversationId").unwrap_or_default();
+        let people = self.participants(conversation, id);
         for event in list(conversation, "messages") {
             // Others tell who joined, left or reacted.
             let Some(message) = event.get("messageCreate") else {
@@ -152,6 +154,7 @@ impl X<'_> {
                 id: message_id.to_owned(),
                 conversation_id: id.to_owned(),
                 conversation: text(conversation, "name").map(str::to_owned),
+                participants: people.clone(),
                 author: text(message, "senderId").map(|id| self.name_of(id)),
                 sent_at: moment(message, "createdAt"),
                 text: text(message, "text").map(decoded),
@@ -165,6 +168,34 @@ impl X<'_> {
     }
 }
 
+impl X<'_> {
+    /// The people of a conversation: the id of one between two is made of theirs, others tell who joins, writes and reads.
+    fn participants(&self, conversation: &Value, id: &str) -> Vec<String> {
+        let is_number = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        let mut ids: Vec<&str> = match id.split_once('-') {
+            Some((one, other)) => vec![one, other],
+            None => Vec::new(),
+        };
+        ids.retain(is_number);
+        for event in list(conversation, "messages") {
+            let events = event.as_object().into_iter().flatten();
+            for (_, told) in events {
+                ids.extend(
+                    ["senderId", "recipientId"]
+                        .iter()
+                        .filter_map(|name| text(told, name)),
+                );
+                for name in ["participantsSnapshot", "userIds"] {
+                    ids.extend(list(told, name).iter().filter_map(Value::as_str));
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into_iter().map(|id| self.name_of(id)).collect()
+    }
+}
+
 /// `Tue Mar 05 10:00:00 +0000 2024`.
 fn day_and_time(date: &str) -> Option<String> {
     let words: Vec<&str> = date.split_ascii_whitespace().collect();
@@ -174,6 +205,10 @@ fn day_and_time(date: &str) -> Option<String> {
 impl Converter for X<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         let value = parse_json(piece)?;
+        // Archives of before 2020 have posts as they are.
+        if value.get("id_str").is_some() && value.get("full_text").is_some() {
+            return self.post(&value, made);
+        }
         let members = value.as_object().and_then(|members| members.iter().next());
         let Some((kind, inner)) = members else {
             return Err(malformed("it is no part of an archive of X"));

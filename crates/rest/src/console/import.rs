@@ -49,6 +49,8 @@ const EARLIER: usize = 10;
 struct ImportPage {
     frame: Frame,
     exports: Vec<ExportRow>,
+    /// What people look for and is not taken, and why.
+    not_known: &'static [(&'static str, &'static str)],
     is_possible: bool,
     waiting: Vec<WaitingRow>,
     earlier: Vec<ReportRow>,
@@ -138,6 +140,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         Ok(ImportPage {
             frame,
             exports: Export::ALL.iter().map(row).collect(),
+            not_known: Export::NOT_KNOWN,
             is_possible: service.uploads.is_some(),
             waiting: waiting(service),
             earlier: earlier

@@ -69,3 +69,62 @@ async fn every_known_export_is_taken_as_the_command_takes_it() {
         assert_eq!(counted, case.records, "{}", case.export);
     }
 }
+
+#[tokio::test]
+async fn what_was_sent_along_is_left_and_an_account_has_its_own_connection() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/import").await;
+    page.shows("Signal");
+    let csrf = page.field("csrf");
+    let sent = [
+        ("chat/_chat.txt", "[31.12.23, 21:15:07] Ida: Hello\n"),
+        (
+            "chat/1-Noor.vcf",
+            "BEGIN:VCARD\nVERSION:3.0\nFN:Noor\nEND:VCARD\n",
+        ),
+        (
+            "x/data/account.js",
+            r#"window.YTD.account.part0 = [{"account":{"username":"ida_l","accountId":"1"}}]"#,
+        ),
+        (
+            "x/data/like.js",
+            r#"window.YTD.like.part0 = [{"like":{"tweetId":"1","fullText":"Ahoy"}}]"#,
+        ),
+    ];
+    let answer = browser.upload(&csrf, &sent).await;
+    let review = settled(&mut browser, answer).await;
+    review.shows("1-Noor.vcf: files that came with messages or posts");
+    review.shows("a new connection, X (ida_l)");
+    let answer = browser
+        .post(
+            &action(&review),
+            &[
+                ("csrf", &csrf),
+                ("action", "import"),
+                ("to0", "new"),
+                ("to1", "new"),
+            ],
+        )
+        .await;
+    settled(&mut browser, answer)
+        .await
+        .shows("<h1>Imported</h1>");
+    let mut names: Vec<String> = world
+        .store
+        .connections()
+        .into_iter()
+        .map(|one| one.display_name)
+        .collect();
+    names.sort();
+    assert!(names.contains(&"X (ida_l)".to_owned()), "{names:?}");
+    assert!(!names.contains(&"Contacts file".to_owned()), "{names:?}");
+    // Another time its connection is what is proposed.
+    let answer = browser.upload(&csrf, &sent[2..]).await;
+    let review = settled(&mut browser, answer).await;
+    assert!(
+        review.text.contains("selected>X (ida_l)"),
+        "{}",
+        review.text
+    );
+}

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::IntoIter;
 
 use ingest::container::{self, Limits, Member};
+use ingest::survey::{self, MEDIA_LEFT};
 use ingest::table::{self, TableColumns};
 use ingest::{Export, FileContents, Format, ImportError, Input};
 use rest::owner::{FileName, ImportFiles};
 
-use super::survey::{MEDIA_LEFT, Survey, TABLES_LEFT};
+use super::survey::{Survey, TABLES_LEFT};
 use super::table::log_beside;
 use crate::failure::{CommandResult, Failure};
 
@@ -62,7 +63,7 @@ impl ImportFile {
             return Ok(files.collect());
         }
         let input = open_input(path)?;
-        survey.note_account(&input);
+        survey.accounts.note(&input);
         file.format = Some(input.format().map_err(|error| to_failure(&error))?);
         file.length = Some(metadata.len());
         let beside = file.beside();
@@ -93,12 +94,12 @@ impl ImportFile {
             survey.broken(member.path());
             return None;
         };
-        survey.note_account(&input);
+        survey.accounts.note(&input);
         let is_photo = matches!(
             input.contents(),
             FileContents::Format { format: Format::Export(export), .. } if *export == Export::PHOTOS
         );
-        if Survey::is_media(member.path()) && !is_photo {
+        if survey::is_media(member.path()) && !is_photo {
             survey.leave(member.path(), MEDIA_LEFT);
             return None;
         }
@@ -112,10 +113,6 @@ impl ImportFile {
                     format: Some(format),
                     rank: *rank,
                 };
-                if is_photo {
-                    survey.pictures.push(file);
-                    return None;
-                }
                 if takes_lines || matches!(format, Format::Export(_)) {
                     return Some(file);
                 }
@@ -206,6 +203,10 @@ impl ImportFile {
     /// Whether it stands in a folder or an archive, where one that is broken does not stop the others.
     pub(super) fn is_member(&self) -> bool {
         self.member.is_some()
+    }
+
+    pub(super) fn is_packed(&self) -> bool {
+        self.member.as_ref().is_some_and(Member::is_packed)
     }
 
     pub(super) fn export(&self) -> Option<Export> {

@@ -1,6 +1,7 @@
 //! Known exports: which of them the files are, and the connections they go to, which are added if there are none.
 
 use contract::declaration::Declaration;
+use ingest::survey::{connection_name, of_account};
 use ingest::{Export, Format};
 use rest::owner::wire::{ConnectExport, Connection, Sources};
 
@@ -98,10 +99,7 @@ impl ExportTarget<'_> {
             return Ok(ImportTarget::new(connection));
         }
         let output = self.context.output;
-        let name = match self.account {
-            Some(account) => named_after(&bundled, account),
-            None => bundled.display_name.clone(),
-        };
+        let name = connection_name(&bundled.display_name, self.account);
         if options.dry_run {
             output.note(&format!(
                 "Recognised {}. It would go into a new connection '{name}'.",
@@ -144,17 +142,8 @@ impl ExportTarget<'_> {
         }
         let mut own = self.sources.connections.clone();
         own.retain(|one| one.connector_key == *key);
-        if let Some(account) = self.account {
-            let name = named_after(bundled, account);
-            if let Some(found) = own.iter().find(|one| one.display_name == name) {
-                return Ok(Some(found.clone()));
-            }
-            // One that is named after another account is not this one's.
-            let begin = format!("{} (", bundled.display_name);
-            own.retain(|one| {
-                !(one.display_name.starts_with(&begin) && one.display_name.ends_with(')'))
-            });
-        }
+        let account = (bundled.display_name.as_str(), self.account);
+        let own = of_account(own, |one| &one.display_name, account);
         if own.is_empty() {
             return Ok(None);
         }
@@ -166,9 +155,4 @@ impl ExportTarget<'_> {
         let target = RequestPath::new("/owner/exports").segment(self.export.as_str());
         Ok(self.owner.post(&target, &ConnectExport { name })?)
     }
-}
-
-/// What the connection of an account is called.
-fn named_after(bundled: &Declaration, account: &str) -> String {
-    format!("{} ({account})", bundled.display_name)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use indicatif::HumanCount;
 use ingest::container::{SkipReason, Skipped};
-use ingest::{Export, Input};
+use ingest::survey::{self, Accounts, Found};
 use serde::Serialize;
 
 use super::files::ImportFile;
@@ -15,15 +15,6 @@ const SHOWN: usize = 5;
 /// How many names are kept.
 const KEPT: usize = 100;
 
-/// Endings of files that hold no text. They belong to messages and posts, which name them.
-const MEDIA: [&str; 24] = [
-    ".jpg", ".jpeg", ".png", ".gif", ".webp", ".heic", ".bmp", ".tiff", ".svg", ".mp4", ".mov",
-    ".avi", ".mkv", ".webm", ".3gp", ".mp3", ".m4a", ".aac", ".ogg", ".opus", ".oga", ".wav",
-    ".flac", ".tgs",
-];
-
-/// Why pictures and what else is no text are left.
-pub(super) const MEDIA_LEFT: &str = "pictures, sounds and films";
 /// Why tables are left.
 pub(super) const TABLES_LEFT: &str =
     "tables and JSON lines, which are imported with --yes or by themselves";
@@ -33,12 +24,9 @@ pub(super) struct Survey {
     /// Whether any folder or archive was looked at.
     pub(super) is_needed: bool,
     pub(super) skipped: Vec<Skipped>,
-    /// Pictures, which may belong to what an export says.
-    pub(super) pictures: Vec<ImportFile>,
     /// Tables that are no part of an export.
     pub(super) tables: Vec<ImportFile>,
-    /// Accounts that files name, and the exports of them.
-    accounts: Vec<(Export, String)>,
+    pub(super) accounts: Accounts,
     left: BTreeMap<&'static str, Named>,
     unknown: Named,
 }
@@ -75,43 +63,31 @@ impl Named {
 }
 
 impl Survey {
-    pub(super) fn note_account(&mut self, input: &Input) {
-        if let Some(named) = input.account()
-            && !self.accounts.contains(named)
-        {
-            self.accounts.push(named.clone());
+    /// Takes the files, but for those that belong to what stands beside them.
+    pub(super) fn without_companions(
+        &mut self,
+        files: &[ImportFile],
+        takes_pictures: bool,
+    ) -> Vec<ImportFile> {
+        let paths: Vec<_> = files
+            .iter()
+            .map(|file| file.path().to_string_lossy())
+            .collect();
+        let found = files.iter().zip(&paths).map(|(file, path)| Found {
+            path,
+            export: file.export(),
+            is_inside: file.is_member(),
+            is_packed: file.is_packed(),
+        });
+        let found: Vec<Found<'_>> = found.collect();
+        let left = survey::left_beside(&found, takes_pictures);
+        for (why, path) in left.iter().zip(&paths) {
+            if let Some(why) = why {
+                self.leave(path, why);
+            }
         }
-    }
-
-    /// The account that the files of an export name; nothing if they name several.
-    pub(super) fn account(&self, export: Export) -> Option<&str> {
-        let mut accounts = self.accounts.iter().filter(|(of, _)| *of == export);
-        match (accounts.next(), accounts.next()) {
-            (Some((_, only)), None) => Some(only),
-            _ => None,
-        }
-    }
-
-    /// Takes the pictures, or leaves those that stand beside messages or posts, which name them.
-    pub(super) fn pictures(&mut self, others: &[ImportFile], takes_all: bool) -> Vec<ImportFile> {
-        let by_itself = [
-            Export::DOCUMENTS,
-            Export::MARKDOWN,
-            Export::PLACES,
-            Export::GIT,
-        ];
-        let is_by_itself = |file: &ImportFile| {
-            let export = file.export();
-            export.is_none_or(|export| by_itself.contains(&export))
-        };
-        let pictures = std::mem::take(&mut self.pictures);
-        if takes_all || others.iter().all(is_by_itself) {
-            return pictures;
-        }
-        for picture in &pictures {
-            self.leave(&picture.path().display().to_string(), MEDIA_LEFT);
-        }
-        Vec::new()
+        let taken = files.iter().zip(&left).filter(|(_, why)| why.is_none());
+        taken.map(|(file, _)| file.clone()).collect()
     }
 
     /// Takes the tables, or leaves them. Those without rows are nothing that is known.
@@ -136,11 +112,6 @@ impl Survey {
             }
         }
         taken
-    }
-
-    pub(super) fn is_media(path: &str) -> bool {
-        let lower = path.to_ascii_lowercase();
-        MEDIA.iter().any(|ending| lower.ends_with(ending))
     }
 
     pub(super) fn leave(&mut self, path: &str, why: &'static str) {

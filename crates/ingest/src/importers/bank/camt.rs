@@ -91,8 +91,11 @@ fn entry(entry: &Node, account: &Account, statements: &mut Statements<'_>) {
     let Some((whole, currency)) = amount(entry) else {
         return statements.reject("an entry has no amount that is a number");
     };
-    let reference = entry.at("AcctSvcrRef").or_else(|| entry.at("NtryRef"));
-    let bank_id = reference.filter(|id| !matches!(id.as_str(), "NONREF" | "NOTPROVIDED"));
+    let is_told = |id: &String| !matches!(id.as_str(), "NONREF" | "NOTPROVIDED");
+    let bank_id = entry.at("AcctSvcrRef");
+    // Many banks number the entries of each statement from one on; earlier releases made keys of these numbers.
+    let former = entry.at("NtryRef").filter(|_| bank_id.is_none());
+    let (bank_id, former) = (bank_id.filter(is_told), former.filter(is_told));
     let booked = Transaction {
         account_id: account.id.clone(),
         bank_id,
@@ -109,7 +112,7 @@ fn entry(entry: &Node, account: &Account, statements: &mut Statements<'_>) {
         .flat_map(|details| details.named("TxDtls"))
         .collect();
     let [first, rest @ ..] = parts.as_slice() else {
-        return statements.transaction(booked);
+        return statements.transaction_formerly(booked, former);
     };
     let amounts: Option<Vec<_>> = parts
         .iter()
@@ -117,20 +120,19 @@ fn entry(entry: &Node, account: &Account, statements: &mut Statements<'_>) {
         .collect();
     let Some(amounts) = amounts.filter(|_| !rest.is_empty()) else {
         // The parts of a batch that says only what they come to are told as one.
-        return statements.transaction(completed(first, booked, is_debit));
+        return statements.transaction_formerly(completed(first, booked, is_debit), former);
     };
     for (nth, (part, (amount, currency))) in parts.iter().zip(amounts).enumerate() {
-        let bank_id = booked
-            .bank_id
-            .as_ref()
-            .map(|id| format!("{id}-{}", nth + 1));
+        let of_part = |id: &String| format!("{id}-{}", nth + 1);
+        let bank_id = booked.bank_id.as_ref().map(of_part);
+        let former = former.as_ref().map(of_part);
         let part_of = Transaction {
             bank_id,
             amount: Some(amount),
             currency: currency.or_else(|| booked.currency.clone()),
             ..booked.clone()
         };
-        statements.transaction(completed(part, part_of, is_debit));
+        statements.transaction_formerly(completed(part, part_of, is_debit), former);
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::importers::json_members::some_text;
-use crate::importers::pieces::Made;
+use crate::importers::pieces::{Kept, Made};
 use crate::readable_key::readable_key;
 use crate::table::{self, DateOrder};
 
@@ -49,6 +49,8 @@ pub(super) struct Statements<'m> {
     made: &'m mut Made,
     /// How often a key was given, by the content it was given to last.
     seen: HashMap<String, (u32, String)>,
+    /// Accounts with their latest balances.
+    accounts: Vec<Account>,
     notes: Vec<String>,
     pending: u64,
 }
@@ -58,6 +60,7 @@ impl<'m> Statements<'m> {
         Self {
             made,
             seen: HashMap::new(),
+            accounts: Vec::new(),
             notes: Vec::new(),
             pending: 0,
         }
@@ -76,8 +79,12 @@ impl<'m> Statements<'m> {
         self.notes.push(what);
     }
 
-    pub(super) fn note(&self) -> Option<String> {
-        let mut notes = self.notes.clone();
+    /// Adds the accounts, and says what was assumed or left out.
+    pub(super) fn finish(mut self) -> Option<String> {
+        for account in std::mem::take(&mut self.accounts) {
+            self.add_account(&account);
+        }
+        let mut notes = self.notes;
         if self.pending > 0 {
             notes.push(format!(
                 "left out, because not booked or not moving money: {}",
@@ -87,8 +94,18 @@ impl<'m> Statements<'m> {
         some_text(notes.join("; "))
     }
 
+    /// Takes an account as a statement has it. Of several statements the latest tells the balance.
     pub(super) fn account(&mut self, account: &Account) {
-        self.made.add(
+        let known = self.accounts.iter_mut().find(|one| one.id == account.id);
+        match known {
+            Some(known) if known.balance_on > account.balance_on => {}
+            Some(known) => *known = account.clone(),
+            None => self.accounts.push(account.clone()),
+        }
+    }
+
+    fn add_account(&mut self, account: &Account) {
+        self.made.add_keeping(
             "accounts",
             json!({
                 "id": readable_key(&account.id),
@@ -100,10 +117,20 @@ impl<'m> Statements<'m> {
                 "balance": account.balance.as_deref().and_then(exact),
                 "balance_on": account.balance_on,
             }),
+            Kept::Later("balance_on"),
         );
     }
 
     pub(super) fn transaction(&mut self, transaction: Transaction) {
+        self.transaction_formerly(transaction, None);
+    }
+
+    /// The same for one that an earlier release called after something that is not unique.
+    pub(super) fn transaction_formerly(
+        &mut self,
+        transaction: Transaction,
+        former_id: Option<String>,
+    ) {
         let Some(amount) = transaction.amount.as_deref().and_then(exact) else {
             return self.reject("a transaction has no amount that is a number");
         };
@@ -124,9 +151,8 @@ impl<'m> Statements<'m> {
             return;
         };
         let one = transaction;
-        self.made.add(
-            "transactions",
-            json!({
+        let former = former_id.map(|id| readable_key(&format!("{}-{id}", one.account_id)));
+        let record = json!({
                 "id": readable_key(&key),
                 "account_id": readable_key(&one.account_id),
                 "booked_on": one.booked_on.clone().or_else(|| one.value_on.clone()),
@@ -141,8 +167,14 @@ impl<'m> Statements<'m> {
                 "category": one.category,
                 "fee": one.fee.as_deref().and_then(exact),
                 "balance": one.balance.as_deref().and_then(exact),
-            }),
-        );
+        });
+        match former {
+            Some(former) => {
+                let kept = Kept::Key(former, &["booked_on", "amount", "purpose"]);
+                self.made.add_keeping("transactions", record, kept);
+            }
+            None => self.made.add("transactions", record),
+        }
     }
 
     /// The key of a transaction; nothing if the bank named the same one before.

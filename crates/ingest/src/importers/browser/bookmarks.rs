@@ -1,10 +1,10 @@
-//! Bookmarks: the JSON of Chrome, the property list of Safari, and the HTML that every browser exports.
+//! Bookmarks: the JSON of Chrome and of Firefox, the property list of Safari, and the HTML that every browser exports.
 
 use serde_json::{Value, json};
 
 use super::property_list;
 use super::visits::{moment, site};
-use crate::importers::json_members::{list, some_text, text};
+use crate::importers::json_members::{list, some_list, some_text, text};
 use crate::importers::markup::{Markup, attribute};
 use crate::importers::pieces::{Converter, Made, malformed, parse_json, read_text};
 use crate::readable_key::{readable_key, short_hash};
@@ -14,6 +14,9 @@ use crate::rejection::Rejection;
 const MAX_DEPTH: usize = 32;
 /// Microseconds between 1601, from which Chrome counts, and 1970.
 const CHROME_EPOCH: i64 = 11_644_473_600_000_000;
+
+/// What Firefox calls a folder, and so the whole of a backup.
+pub(super) const FIREFOX_FOLDER: &str = "text/x-moz-place-container";
 
 pub(super) fn is_html(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
@@ -73,6 +76,10 @@ impl Converter for Bookmarks {
             safari(&list, "", made, 0);
         } else {
             let value = parse_json(piece)?;
+            if text(&value, "type") == Some(FIREFOX_FOLDER) {
+                firefox(&value, "", made, 0);
+                return Ok(());
+            }
             let roots = value.get("roots").and_then(Value::as_object);
             let roots = roots.ok_or_else(|| malformed("it holds no bookmarks"))?;
             for root in roots.values() {
@@ -107,6 +114,37 @@ fn chrome(node: &Value, folder: &str, made: &mut Made, depth: usize) {
         let folder = inside(folder, name);
         for child in list(node, "children") {
             chrome(child, &folder, made, depth + 1);
+        }
+    }
+}
+
+fn firefox(node: &Value, folder: &str, made: &mut Made, depth: usize) {
+    let title = text(node, "title");
+    if let Some(url) = text(node, "uri") {
+        let bookmark = Bookmark {
+            id: text(node, "guid").map(str::to_owned),
+            url,
+            title,
+            folder: folder.to_owned(),
+            added_at: node
+                .get("dateAdded")
+                .and_then(Value::as_i64)
+                .and_then(moment),
+        };
+        let mut record = bookmark.record();
+        let tags = text(node, "tags").unwrap_or_default().split(',');
+        let tags = tags.map(|tag| tag.trim().to_owned());
+        let tags = some_list(tags.filter(|tag| !tag.is_empty()).collect());
+        if let (Some(members), Some(tags)) = (record.as_object_mut(), tags) {
+            members.insert("tags".to_owned(), tags.into());
+        }
+        return made.add("bookmarks", record);
+    }
+    // Queries and what is offered while one types are no bookmarks.
+    if depth < MAX_DEPTH && text(node, "root") != Some("tagsFolder") {
+        let folder = inside(folder, title.unwrap_or_default());
+        for child in list(node, "children") {
+            firefox(child, &folder, made, depth + 1);
         }
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn event(component: &Component, calendar: &Calendar) -> Read<EventRec
         "organizer_address": organizer.as_ref().map(|person| &person.address),
         "attendees": attendees.iter().map(Person::value).collect::<Vec<_>>(),
         "attendees_text": names.join(", "),
+        "participants": participants(organizer.iter().chain(&attendees)),
         "status": entry.keyword("STATUS"),
         "busy": !entry.is("TRANSP", "TRANSPARENT"),
         "visibility": entry.keyword("CLASS"),
@@ -320,6 +321,21 @@ impl Person {
     fn value(&self) -> Value {
         json!({ "name": self.name, "address": self.address, "response": self.response })
     }
+}
+
+/// Names and addresses, each once and by itself.
+fn participants<'p>(people: impl Iterator<Item = &'p Person>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for person in people {
+        let address = person.address.to_lowercase();
+        let texts = person.name.clone().into_iter().chain([address]);
+        for text in texts.filter(|text| !text.is_empty()) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+    all
 }
 
 fn keyword(text: &str) -> String {

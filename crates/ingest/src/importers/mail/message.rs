@@ -1,5 +1,6 @@
 //! A message as a record.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use contract::id::BlobId;
@@ -29,6 +30,9 @@ pub(super) struct Message {
     from_address: Option<String>,
     to: Vec<String>,
     cc: Vec<String>,
+    /// No part of what makes an id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    participants: Vec<String>,
     sent_at: Option<String>,
     labels: Vec<String>,
     in_reply_to: Option<String>,
@@ -100,6 +104,7 @@ impl Message {
             from_address: from.and_then(|from| from.1),
             to: headers.listed(HeaderName::To),
             cc: headers.listed(HeaderName::Cc),
+            participants: headers.participants(),
             sent_at: headers.sent_at().or(delivered_at.map(str::to_owned)),
             labels: headers.labels(),
             in_reply_to,
@@ -113,7 +118,10 @@ impl Message {
 
     /// Gives it an id of its own, made of the one it has and what it says.
     pub(super) fn make_id_unique(&mut self) {
+        // Earlier releases told none, and ids stay.
+        let participants = std::mem::take(&mut self.participants);
         let said = serde_json::to_vec(self).unwrap_or_default();
+        self.participants = participants;
         let mark: String = hex(&said).chars().take(16).collect();
         let id = format!("{}#{mark}", self.id);
         self.id = RecordKey::single(id.as_str()).map_or(mark, |_| id);
@@ -257,6 +265,26 @@ impl<'x> Headers<'x> {
             .collect()
     }
 
+    /// The addresses of all whom it names, each once.
+    fn participants(&self) -> Vec<String> {
+        let named = [
+            HeaderName::From,
+            HeaderName::To,
+            HeaderName::Cc,
+            HeaderName::Bcc,
+        ];
+        let people = named.into_iter().flat_map(|name| self.addresses(name));
+        let mut all: Vec<String> = Vec::new();
+        let mut seen = HashSet::new();
+        for address in people.filter_map(|(_, address)| address) {
+            let address = address.trim().to_lowercase();
+            if seen.insert(address.clone()) {
+                all.push(address);
+            }
+        }
+        all
+    }
+
     /// When it was sent, else when the last server on its way had it.
     fn sent_at(&self) -> Option<String> {
         let raw = self.0.header_raw(HeaderName::Date);
@@ -282,7 +310,7 @@ impl<'x> Headers<'x> {
         if let Some(text) = self.text(HeaderName::Keywords) {
             labels.extend(comma_separated(&text));
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         labels.retain(|label| seen.insert(label.clone()));
         labels
     }

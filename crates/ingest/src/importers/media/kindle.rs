@@ -11,6 +11,8 @@ use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
 const LINE: &str = "==========";
+/// What a note is called, in the languages of the device.
+const NOTES: [&str; 6] = ["note", "notiz", "nota", "notitie", "メモ", "笔记"];
 
 pub(crate) const EXPORT: Known = Known {
     name: "kindle",
@@ -83,7 +85,7 @@ impl Converter for Clippings {
         let words = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
         let parts: Vec<&str> = about.split('|').map(str::trim).collect();
         let first = parts.first().copied().unwrap_or_default();
-        let is_note = first.contains("Note");
+        let is_note = NOTES.iter().any(|word| first.to_lowercase().contains(word));
         let Some(words) = some_text(words) else {
             // A bookmark.
             return Ok(());
@@ -119,8 +121,8 @@ impl Converter for Clippings {
                 "book": title,
                 "author": author,
                 "kind": if is_note { "note" } else { "highlight" },
-                "page": behind("page "),
-                "location": behind("location "),
+                "page": behind("page ").or_else(|| behind("seite ")),
+                "location": behind("location ").or_else(|| behind("position ")),
                 "noted_at": noted_at,
                 "text": words,
             }),

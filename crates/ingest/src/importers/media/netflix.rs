@@ -1,5 +1,7 @@
 //! Netflix: the list of a profile (`NetflixViewingHistory.csv`), or the detailed one of the account (`ViewingActivity.csv`).
 
+use std::io::BufRead as _;
+
 use jiff::civil::{Date, DateTime};
 use serde_json::json;
 
@@ -17,7 +19,15 @@ pub(crate) const EXPORT: Known = Known {
     origin: "netflix.com: Account > Security > Personal info access, for everything; or Profile > Viewing activity > Download all",
     contents: "what was watched; no previews",
     recognise,
-    importer: |input, acceptor, _| Cut::Rows.importer(input.into_reader(), acceptor, Views),
+    importer: |input, acceptor, _| {
+        let mut reader = input.into_reader();
+        // What cannot be read is told when it is.
+        let views = Views {
+            order: Order::told_by(reader.fill_buf().unwrap_or_default()),
+            is_assumed: false,
+        };
+        Cut::Rows.importer(reader, acceptor, views)
+    },
 };
 
 const SHAPE: Shape = Shape {
@@ -60,7 +70,45 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     }
 }
 
-struct Views;
+/// Which of day and month comes first where slashes stand between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Day,
+    Month,
+    /// No date tells, or one tells this and another that.
+    Unknown,
+}
+
+impl Order {
+    /// The order in which all dates at the beginning of a list can be read.
+    fn told_by(head: &[u8]) -> Self {
+        let head = String::from_utf8_lossy(head);
+        let dates = head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.rsplit(',').next());
+        let (mut first, mut second) = (0, 0);
+        for date in dates {
+            let mut numbers = date.trim_matches(['"', ' ']).split('/');
+            let mut number = || numbers.next().and_then(|digits| digits.parse::<u32>().ok());
+            if let (Some(one), Some(other)) = (number(), number()) {
+                first = first.max(one);
+                second = second.max(other);
+            }
+        }
+        match (first > 12, second > 12) {
+            (true, false) => Self::Day,
+            (false, true) => Self::Month,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+struct Views {
+    order: Order,
+    /// Whether a date was read that may as well mean another day.
+    is_assumed: bool,
+}
 
 impl Converter for Views {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
@@ -76,7 +124,10 @@ impl Converter for Views {
             let time = DateTime::strptime("%Y-%m-%d %H:%M:%S", time).ok()?;
             Some(format!("{time}Z"))
         });
-        let watched_at = start.or_else(|| text(&row, "Date").and_then(day));
+        let date = text(&row, "Date").filter(|_| start.is_none());
+        self.is_assumed |=
+            self.order == Order::Unknown && date.is_some_and(|date| date.contains('/'));
+        let watched_at = start.or_else(|| day(date?, self.order));
         let Some(watched_at) = watched_at else {
             return Err(malformed("the row does not say when").in_field("Date"));
         };
@@ -97,14 +148,21 @@ impl Converter for Views {
         );
         Ok(())
     }
+
+    fn note(&self) -> Option<String> {
+        let note = "no date in it tells the day from the month; 3/5/24 is read with the month first, 05/03/2024 with the day";
+        self.is_assumed.then(|| note.to_owned())
+    }
 }
 
-/// `3/5/24` has the month first; `05/03/2024` and `05.03.2024` have the day first.
-fn day(text: &str) -> Option<String> {
+/// Where the order is not known, `3/5/24` has the month first; `05/03/2024` and `05.03.2024` have the day first.
+fn day(text: &str, order: Order) -> Option<String> {
     let year = text.rsplit(['/', '.', '-']).next()?;
-    let forms: &[&str] = match year.len() {
-        2 if text.contains('/') => &["%m/%d/%y"],
-        2 => &["%d.%m.%y", "%Y-%m-%d"],
+    let forms: &[&str] = match (year.len(), order) {
+        (2, Order::Day) if text.contains('/') => &["%d/%m/%y"],
+        (2, _) if text.contains('/') => &["%m/%d/%y"],
+        (4, Order::Month) if text.contains('/') => &["%m/%d/%Y"],
+        (2, _) => &["%d.%m.%y", "%Y-%m-%d"],
         _ => &["%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"],
     };
     let day = forms
@@ -127,6 +185,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn all_dates_of_a_list_are_read_in_one_order() {
+        let order = |dates: &str| Order::told_by(format!("Title,Date\n{dates}").as_bytes());
+        assert_eq!(order("a,05/03/24\n\"b, c\",\"15/03/24\"\n"), Order::Day);
+        assert_eq!(order("a,3/5/24\nb,3/15/24\n"), Order::Month);
+        assert_eq!(order("a,3/5/24\n"), Order::Unknown);
+        assert_eq!(day("05/03/24", Order::Day).as_deref(), Some("2024-03-05"));
+        assert_eq!(day("3/5/2024", Order::Month).as_deref(), Some("2024-03-05"));
+        assert_eq!(day("05/03/2024", Order::Day).as_deref(), Some("2024-03-05"));
+    }
+
+    #[test]
     fn days_are_read_as_netflix_writes_them() {
         for (text, expected) in [
             ("3/5/24", Some("2024-03-05")),
@@ -136,7 +205,7 @@ mod tests {
             ("13/13/24", None),
             ("", None),
         ] {
-            assert_eq!(day(text).as_deref(), expected, "{text}");
+            assert_eq!(day(text, Order::Unknown).as_deref(), expected, "{text}");
         }
     }
 }

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::shape;
-use crate::exports::{Candidate, Declared, Known, Verdict, has_ending};
+use crate::exports::{Candidate, Claims, Declared, Known, Verdict, has_ending};
 use crate::importers::html;
 use crate::importers::json_members::{first_words, some_list, some_text};
 use crate::importers::pieces::{Converter, Cut, Made};
 use crate::importers::xml::{Node, XmlCut};
-use crate::readable_key::readable_key;
+use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 
 pub(crate) const EXPORT: Known = Known {
@@ -18,9 +18,10 @@ pub(crate) const EXPORT: Known = Known {
     origin: "Evernote on a computer: right click on a notebook > Export notebook > ENEX format",
     contents: "notes with their tags; files are named, not kept; tasks as text",
     recognise,
-    importer: |input, acceptor, _| {
+    importer: |input, acceptor, companions| {
         let converter = Notebook {
             name: input.stem().to_owned(),
+            claims: companions.claims.clone(),
         };
         // What is attached can be large, and is not kept.
         let cut = Cut::Xml(XmlCut {
@@ -42,6 +43,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 
 struct Notebook {
     name: String,
+    claims: Claims,
 }
 
 impl Converter for Notebook {
@@ -58,6 +60,12 @@ impl Converter for Notebook {
         let created = note.says("created");
         // There are no ids: a note is known by when it was made and how it is called.
         let id = [&created, &title].map(|part| part.as_deref().unwrap_or_default());
+        let mut id = id.join(" ");
+        // Notes that were made in one go have one second, and may be called alike.
+        let telling = format!("{}\n{}", self.name, text.as_deref().unwrap_or_default());
+        if !self.claims.take(&id, &telling) {
+            id = format!("{id} {}", short_hash(&telling));
+        }
         let about = note.child("note-attributes");
         let said = |name: &str| about.and_then(|about| about.says(name));
         let files = note.named("resource").filter_map(|file| {
@@ -68,7 +76,7 @@ impl Converter for Notebook {
         made.add(
             "notes",
             json!({
-                "id": readable_key(&id.join(" ")),
+                "id": readable_key(&id),
                 "title": title,
                 "folder": some_text(self.name.clone()),
                 "author": said("author"),

@@ -56,7 +56,12 @@ impl Converter for Page {
         let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
         let (named, id) = split_id(stem).unwrap_or((stem, stem));
         let folders: Vec<&str> = folders.split('/').collect();
-        let top = folders.iter().rposition(|name| name.starts_with("Export-"));
+        let is_top = |name: &&str| {
+            name.starts_with("Export-")
+                || name.starts_with("ExportBlock-")
+                || name.contains("_Export-")
+        };
+        let top = folders.iter().rposition(is_top);
         let below = folders.get(top.map_or(0, |top| top + 1)..);
         let folders = below.unwrap_or_default().iter().map(|name| {
             let titled = split_id(name).map(|(title, _)| title);
@@ -65,7 +70,7 @@ impl Converter for Page {
         let folders: Vec<&str> = folders.collect();
         let words = read_text(piece);
         let (title, properties, text) = if ending == "html" {
-            (html::title(&words), Map::new(), html::to_text(&words))
+            read_html(&words)
         } else {
             read_markdown(&words)
         };
@@ -95,6 +100,32 @@ impl Converter for Page {
         );
         Ok(())
     }
+}
+
+/// The same of a page as HTML, which has its properties in a table.
+fn read_html(page: &str) -> (Option<String>, Map<String, Value>, String) {
+    let title = html::title(page);
+    let around = page.split_once("<table class=\"properties\"");
+    let around = around.and_then(|(before, rest)| Some((before, rest.split_once("</table>")?)));
+    let Some((before, (table, after))) = around else {
+        return (title, Map::new(), html::to_text(page));
+    };
+    let cell = |row: &str, tag: &str| {
+        let (_, cell) = row.split_once(&format!("<{tag}"))?;
+        let (_, cell) = cell.split_once('>')?;
+        let (cell, _) = cell.split_once(&format!("</{tag}>"))?;
+        // Several values stand one after the other.
+        let text = html::to_text(&cell.replace("</span><span", "</span>, <span"));
+        some_text(text.trim().to_owned())
+    };
+    let rows = table.split("<tr").skip(1);
+    let properties = rows.filter_map(|row| Some((cell(row, "th")?, cell(row, "td")?.into())));
+    let properties = properties.collect();
+    (
+        title,
+        properties,
+        html::to_text(&format!("{before}{after}")),
+    )
 }
 
 /// The title, the properties below it, and what follows.
@@ -127,7 +158,8 @@ fn read_markdown(text: &str) -> (Option<String>, Map<String, Value>, String) {
 
 /// `March 5, 2024 10:00 AM`, which counts as UTC: nothing says of which zone it is. Of two times, the first.
 fn moment(text: &str) -> Option<String> {
-    let text = text.split_once(" → ").map_or(text, |(from, _)| from).trim();
+    let text = text.split_once(" → ").map_or(text, |(from, _)| from);
+    let text = text.trim().trim_start_matches('@');
     let forms = ["%B %d, %Y %I:%M %p", "%Y/%m/%d %H:%M", "%d/%m/%Y %H:%M"];
     let mut times = forms.iter().filter_map(|form| {
         let time = jiff::civil::DateTime::strptime(form, text).ok()?;
@@ -146,6 +178,20 @@ fn moment(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn properties_of_a_page_are_read_from_its_table() {
+        let page = "<html><head><title>Keel</title></head><body><h1>Keel</h1><table class=\"properties\"><tbody>\
+            <tr class=\"property-row\"><th><span>i</span>Tags</th><td><span class=\"s\">boat</span><span class=\"s\">wood</span></td></tr>\
+            <tr><th>Created</th><td><time>@March 5, 2024 10:00 AM</time></td></tr></tbody></table><p>Oak.</p></body></html>";
+        let (title, properties, text) = read_html(page);
+        assert_eq!(title.as_deref(), Some("Keel"));
+        let names: Vec<&String> = properties.keys().collect();
+        assert_eq!(names.len(), 2, "{properties:?}");
+        assert!(text.ends_with("Oak.") && !text.contains("wood"), "{text}");
+        let created = properties["Created"].as_str().and_then(moment);
+        assert_eq!(created.as_deref(), Some("2024-03-05T10:00:00"));
+    }
 
     #[test]
     fn times_are_read_as_notion_writes_them() {

@@ -11,7 +11,7 @@ use crate::importers::json_members::{
     each_text, first_words, list, members_of, moment, some_list, some_text, text,
 };
 use crate::importers::pieces::{
-    Converter, Cut, Made, begins_with, malformed, parse_json, read_text,
+    Converter, Cut, Kept, Made, begins_with, malformed, parse_json, read_text,
 };
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
@@ -111,6 +111,8 @@ struct Activity {
     answer: Option<String>,
     details: Vec<String>,
     attachments: Vec<String>,
+    /// Whether its time is written in numbers with dots.
+    is_dotted: bool,
 }
 
 impl Converter for Activities {
@@ -130,7 +132,16 @@ impl Converter for Activities {
         if activity.title.trim().is_empty() {
             return Err(malformed("the entry has no title"));
         }
-        made.add("activities", activity.record());
+        let former = activity.is_dotted.then(|| activity.what());
+        let record = activity.record();
+        match former {
+            // Earlier releases could not read the time, and told all of one title and address as one.
+            Some(what) => {
+                let kept = Kept::Whole(readable_key(&what), &["title", "url"]);
+                made.add_keeping("activities", record, kept);
+            }
+            None => made.add("activities", record),
+        }
         Ok(())
     }
 
@@ -143,6 +154,12 @@ impl Converter for Activities {
 }
 
 impl Activity {
+    /// What tells it from others of its second.
+    fn what(&self) -> String {
+        let url = self.url.as_deref().unwrap_or_default();
+        short_hash(&format!("{}\n{url}", self.title))
+    }
+
     fn record(self) -> Value {
         // The HTML form has whole seconds.
         let at = self.done_at.as_deref().and_then(Instant::parse);
@@ -150,11 +167,7 @@ impl Activity {
         let done_at = done_at.and_then(|at| Some(format!("{}Z", at.get(..19)?)));
         let second = done_at.as_deref().unwrap_or_default();
         let second: String = second.chars().filter(char::is_ascii_digit).collect();
-        let what = short_hash(&format!(
-            "{}\n{}",
-            self.title,
-            self.url.as_deref().unwrap_or_default()
-        ));
+        let what = self.what();
         let title = first_words(&self.title);
         let is_cut = title != self.title.trim();
         let asked = is_cut.then(|| self.title.trim().to_owned());
@@ -190,6 +203,7 @@ fn from_json(value: &Value) -> Activity {
         answer: some_text(answer.join("\n\n")),
         details: each_text(list(value, "details"), "name"),
         attachments: files.chain(picture).map(str::to_owned).collect(),
+        is_dotted: false,
     }
 }
 
@@ -241,6 +255,9 @@ fn from_html(cell: &str) -> Activity {
         title,
         url,
         attachments: Vec::new(),
+        is_dotted: time
+            .and_then(|time| lines.get(time))
+            .is_some_and(|line| line.chars().nth(2) == Some('.')),
     }
 }
 
@@ -265,7 +282,9 @@ fn without_tags(html: &str) -> String {
 }
 
 /// Offsets of the abbreviations that Takeout writes, in minutes. One that several zones use is not among them.
-const ZONES: [(&str, i64); 20] = [
+const ZONES: [(&str, i64); 22] = [
+    ("MEZ", 60),
+    ("MESZ", 120),
     ("UTC", 0),
     ("GMT", 0),
     ("WET", 0),
@@ -288,7 +307,10 @@ const ZONES: [(&str, i64); 20] = [
     ("PDT", -420),
 ];
 
-/// `Mar 5, 2024, 10:00:00 AM CET` or `5 Mar 2024, 10:00:00 CET`, as UTC.
+/// How times are written in German and languages like it.
+const DOTTED: &str = "%d.%m.%Y, %H:%M:%S";
+
+/// `05.03.2024, 10:00:00 MEZ`, `Mar 5, 2024, 10:00:00 AM CET` or `5 Mar 2024, 10:00:00 CET`, as UTC.
 fn written_time(line: &str) -> Option<String> {
     let line = line.replace(['\u{202f}', '\u{a0}'], " ");
     let (time, zone) = line.trim().rsplit_once(' ')?;
@@ -297,6 +319,7 @@ fn written_time(line: &str) -> Option<String> {
         "%b %d, %Y, %H:%M:%S",
         "%d %b %Y, %H:%M:%S",
         "%d %B %Y, %H:%M:%S",
+        DOTTED,
     ];
     let time = forms
         .iter()
@@ -335,7 +358,8 @@ mod tests {
                 Some("2024-03-06T01:30:00Z"),
             ),
             ("5 Mar 2024, 22:00:00 XYZ", None),
-            ("05.03.2024, 10:00:00 MEZ", None),
+            ("05.03.2024, 10:00:00 MEZ", Some("2024-03-05T09:00:00Z")),
+            ("05.03.2024, 10:00:00 XYZ", None),
             ("Watched something", None),
         ] {
             assert_eq!(written_time(line).as_deref(), expected, "{line}");

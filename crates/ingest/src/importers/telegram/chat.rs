@@ -5,6 +5,8 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::message::{moment, text_of};
+use crate::accept::Acceptor;
+use crate::importers::participants::Participants;
 use crate::rejection::{Rejection, RejectionCode};
 
 /// What is known of the chat that is being read.
@@ -13,10 +15,13 @@ pub(super) struct Chat {
     pub(super) line: u64,
     /// Whether its record was given.
     pub(super) announced: bool,
+    /// Whether its messages were come to.
+    pub(super) is_begun: bool,
     pub(super) name: Option<String>,
     /// Telegram's word for it, such as `personal_chat`.
     pub(super) kind: Option<String>,
     number: Option<i64>,
+    pub(super) participants: Participants,
 }
 
 impl Chat {
@@ -81,9 +86,11 @@ impl Chat {
         }
     }
 
-    pub(super) fn record(&self) -> Result<ChatRecord<'_>, Rejection> {
+    pub(super) fn record(&self, acceptor: &Acceptor<'_>) -> Result<ChatRecord<'_>, Rejection> {
+        let id = self.id()?;
         Ok(ChatRecord {
-            id: self.id()?,
+            participants: self.participants.with_stored(acceptor, &id),
+            id,
             name: self.shown_name(),
             kind: self.kind.as_deref(),
         })
@@ -97,6 +104,8 @@ pub(super) struct ChatRecord<'c> {
     name: Option<&'c str>,
     #[serde(rename = "type")]
     kind: Option<&'c str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    participants: Vec<String>,
 }
 
 #[skip_serializing_none]

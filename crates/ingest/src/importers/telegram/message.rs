@@ -91,6 +91,13 @@ struct Sent {
 /// Members that have no field of their own, as they are written.
 struct Details<'m>(Vec<(&'m str, &'m RawValue)>);
 
+impl MessageRecord<'_> {
+    /// Who wrote it; an empty text where nobody is named.
+    pub(super) fn author(&self) -> &str {
+        self.author_name.as_deref().unwrap_or_default()
+    }
+}
+
 impl<'m> MessageRecord<'m> {
     pub(super) fn read(chat: &'m Chat, body: &'m RecordBody) -> Result<Self, Rejection> {
         let chat_id = chat.id()?;

@@ -104,6 +104,11 @@ impl Stamp {
         self.style.bracketed
     }
 
+    /// Whether dashes stand between the parts of the day.
+    pub(super) fn is_dashed(&self) -> bool {
+        self.style.separator == '-'
+    }
+
     pub(super) fn is_year_first(&self) -> bool {
         self.style.year_first
     }

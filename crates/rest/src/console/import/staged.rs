@@ -1,6 +1,7 @@
 //! Files that were uploaded and wait to be imported: a folder in the data directory with a name that cannot be guessed,
 //! removed after the import, when it is discarded, or after a day.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use contract::time::Instant;
 use ingest::container::{self, Limits, Member};
+use ingest::survey::{self, Accounts, Found};
 use ingest::table::{self, Inferred, TableColumns, Told};
 use ingest::{Export, FileContents, Format, ImportError, Input};
 
@@ -34,12 +36,15 @@ pub(super) struct Contents {
     pub(super) groups: Vec<Group>,
     /// What is not imported, and why.
     pub(super) left: Vec<String>,
+    accounts: Accounts,
 }
 
 /// Files of one kind, which go into one connection together.
 pub(super) struct Group {
     /// `None` for lines and tables, which say themselves what they hold.
     pub(super) export: Option<Export>,
+    /// The account that it is of, where its files name it.
+    pub(super) account: Option<String>,
     /// The tables of its first file, where its lines do not say themselves where they belong.
     pub(super) tables: Vec<TableColumns>,
     pub(super) files: Vec<StagedFile>,
@@ -129,6 +134,11 @@ impl Staged {
         for path in paths {
             look_at(&path, &mut contents)?;
         }
+        contents.leave_companions();
+        for group in &mut contents.groups {
+            let account = group.export.and_then(|export| contents.accounts.of(export));
+            group.account = account.map(str::to_owned);
+        }
         for group in &mut contents.groups {
             group.files.sort_by_key(|file| file.rank);
         }
@@ -202,7 +212,7 @@ fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
     let Some(walked) = walked else {
         let content = File::open(path)?;
         match Input::from_file(&name, &name, content) {
-            Ok(input) => add(contents, input.contents(), (path, None, &name)),
+            Ok(input) => add(contents, &input, (path, None, &name)),
             Err(error) => contents.left.push(format!("{name}: {error}")),
         }
         return Ok(());
@@ -223,7 +233,7 @@ fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
             input.map_err(|error| error.to_string())
         });
         match input {
-            Ok(input) => add(contents, input.contents(), (path, Some(member), &inside)),
+            Ok(input) => add(contents, &input, (path, Some(member), &inside)),
             Err(error) => contents.left.push(format!("{inside}: {error}")),
         }
     }
@@ -232,10 +242,20 @@ fn look_at(path: &Path, contents: &mut Contents) -> io::Result<()> {
 
 fn add(
     contents: &mut Contents,
-    found: &FileContents,
+    input: &Input,
     (path, member, name): (&Path, Option<Member>, &str),
 ) {
-    let (format, rank) = match found {
+    contents.accounts.note(input);
+    let (format, rank) = match input.contents() {
+        FileContents::Format { format, .. }
+            if *format != Format::Export(Export::PHOTOS)
+                && member.is_some()
+                && survey::is_media(name) =>
+        {
+            return contents
+                .left
+                .push(format!("{name}: {}", survey::MEDIA_LEFT));
+        }
         FileContents::Format { format, rank } => (*format, *rank),
         FileContents::Left(why) => return contents.left.push(format!("{name}: {why}")),
         FileContents::Unknown(why) => {
@@ -276,6 +296,7 @@ fn add(
         Some(group) => group.files.push(file),
         None => contents.groups.push(Group {
             export,
+            account: None,
             tables: Vec::new(),
             files: vec![file],
         }),
@@ -283,6 +304,39 @@ fn add(
 }
 
 impl Contents {
+    /// Leaves files that belong to what stands beside them.
+    fn leave_companions(&mut self) {
+        let companions = self.companions();
+        for group in &mut self.groups {
+            group.files.retain(|file| {
+                let why = companions.get(&file.at());
+                self.left
+                    .extend(why.map(|why| format!("{}: {why}", file.name)));
+                why.is_none()
+            });
+        }
+        self.groups.retain(|group| !group.files.is_empty());
+    }
+
+    /// Where these files stand, and why they are left.
+    fn companions(&self) -> HashMap<String, &'static str> {
+        let files = self.groups.iter().flat_map(|group| &group.files);
+        let files: Vec<(String, &StagedFile)> = files.map(|file| (file.at(), file)).collect();
+        let found = files.iter().map(|(path, file)| Found {
+            path,
+            export: match file.format {
+                Format::Export(export) => Some(export),
+                _ => None,
+            },
+            is_inside: file.member.is_some(),
+            is_packed: file.member.as_ref().is_some_and(Member::is_packed),
+        });
+        let left = survey::left_beside(&found.collect::<Vec<_>>(), false);
+        let left = left.into_iter().zip(&files);
+        left.filter_map(|(why, (path, _))| Some((path.clone(), why?)))
+            .collect()
+    }
+
     /// Looks at the columns of tables, and puts those together that have the same.
     pub(super) fn with_tables(mut self) -> Self {
         let mut groups: Vec<Group> = Vec::new();
@@ -361,6 +415,12 @@ impl Group {
 impl StagedFile {
     pub(super) fn format(&self) -> Format {
         self.format
+    }
+
+    /// Where it stands.
+    fn at(&self) -> String {
+        let member = self.member.as_ref().map(|member| member.path().to_owned());
+        member.unwrap_or_else(|| self.path.display().to_string())
     }
 
     /// What people may call what it holds.

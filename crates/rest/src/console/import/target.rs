@@ -2,6 +2,8 @@
 
 use contract::declaration::Declaration;
 use contract::id::{ConnectionId, ConnectorKey};
+use ingest::Export;
+use ingest::survey::{connection_name, of_account};
 use ingest::table::{self, DeclaredSource, Inferred, TablePlace};
 use store::Store;
 use store::catalog::Connection;
@@ -25,23 +27,29 @@ pub(super) struct Place {
 /// The places for a group: connections of its connector, or any for lines and tables. `wanted` is what was chosen.
 pub(super) fn places(service: &Service, group: &Group, wanted: &str) -> Vec<Place> {
     let store = &*service.store;
-    let connections = store.connections().into_iter();
+    let mut connections = store.connections();
+    let mut own = None;
     let mut places: Vec<Place> = match group.export {
-        Some(export) => connections
-            .filter(|one| one.connector.as_str() == export.connector_key())
-            .map(|one| place(one.id.to_string(), label(&one.display_name)))
+        Some(export) => {
+            let (connector, name) = names(export, group);
+            connections.retain(|one| one.connector.as_str() == export.connector_key());
+            let listed = connections.iter();
+            let mut places: Vec<Place> = listed
+                .map(|one| place(one.id.to_string(), label(&one.display_name)))
+                .collect();
+            let account = (connector.as_str(), group.account.as_deref());
+            let meant = of_account(connections, |one| &one.display_name, account);
+            own = meant.first().map(|one| one.id.to_string());
+            own.get_or_insert_with(|| NEW.to_owned());
+            let new = format!("a new connection, {}", label(&name));
+            places.push(place(NEW.to_owned(), new));
+            places
+        }
+        None => connections
+            .iter()
+            .flat_map(|one| of_lines(store, one))
             .collect(),
-        None => connections.flat_map(|one| of_lines(store, &one)).collect(),
     };
-    if let Some(export) = group.export {
-        let name = export
-            .bundled()
-            .map_or_else(|_| String::new(), |one| one.display_name);
-        places.push(place(
-            NEW.to_owned(),
-            format!("a new connection, {}", label(&name)),
-        ));
-    }
     if let Some(file) = group.table().filter(|_| group.makes_source()) {
         let name = format!("a new source made of it, {}", label(file.title()));
         places.push(place(NEW.to_owned(), name));
@@ -51,10 +59,18 @@ pub(super) fn places(service: &Service, group: &Group, wanted: &str) -> Vec<Plac
     let chosen = if has(wanted) {
         Some(wanted.to_owned())
     } else {
-        of_columns(store, group).or(first)
+        own.or_else(|| of_columns(store, group)).or(first)
     };
     choose(&mut places, &chosen.unwrap_or_default());
     places
+}
+
+/// What the connector of an export is called, and a new connection for it.
+fn names(export: Export, group: &Group) -> (String, String) {
+    let bundled = export.bundled();
+    let connector = bundled.map_or_else(|_| String::new(), |one| one.display_name);
+    let name = connection_name(&connector, group.account.as_deref());
+    (connector, name)
 }
 
 pub(super) fn choose(places: &mut [Place], value: &str) {
@@ -150,7 +166,7 @@ pub(super) fn resolve(
     chosen: &str,
 ) -> Result<(ConnectionId, Option<String>), Refusal> {
     if let (NEW, Some(export)) = (chosen, group.export) {
-        let added = export.add_connection(&*service.store, None);
+        let added = export.add_connection(&*service.store, Some(names(export, group).1));
         return match added {
             Ok(connection) => Ok((connection.id, None)),
             Err(error) => Err(Refusal::from(&error)),
