@@ -23,6 +23,19 @@ impl Browser<'_> {
     }
 }
 
+impl Browser<'_> {
+    /// Reviews a choice and allows what the review shows.
+    pub(crate) async fn make(&mut self, pairs: &[(&str, &str)]) -> Answer {
+        let review = self.send_form("/grants/new/review", "/grants/new", pairs);
+        let review = review.await;
+        assert_eq!(review.status, 200, "{}", review.text);
+        let digest = review.field("digest");
+        let form = [pairs, &[("digest", digest.as_str())]].concat();
+        self.send_form("/grants/new/issue", "/grants/new", &form)
+            .await
+    }
+}
+
 /// The token that a page shows.
 fn token(page: &Answer) -> String {
     let shown = page
@@ -56,9 +69,7 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
         world.store.grants().unwrap().is_empty(),
         "nothing is granted yet"
     );
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     assert_eq!(made.status, 200, "{}", made.text);
     let token = token(&made);
     let read = "/v1/streams/messages/records?limit=1";
@@ -68,6 +79,36 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
     let listed = browser.get("/grants").await;
     listed.shows("<bdi>My script</bdi>");
     listed.hides(&token);
+}
+
+#[tokio::test]
+async fn what_is_granted_is_what_was_reviewed() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let review = browser
+        .send_form("/grants/new/review", "/grants/new", CHOSEN)
+        .await;
+    let digest = review.field("digest");
+    // The form gives more than what was looked at; without a digest nothing was.
+    let wider = [CHOSEN, &[("field", "work/messages/body")]].concat();
+    for sent in [digest.as_str(), ""] {
+        let form = [wider.as_slice(), &[("digest", sent)]].concat();
+        let page = browser
+            .send_form("/grants/new/issue", "/grants/new", &form)
+            .await;
+        assert_eq!(page.status, 409, "{}", page.text);
+        page.shows("Nothing was granted: it would not be what you looked at before.");
+        page.shows("work messages: id, subject, body");
+        assert!(world.store.grants().unwrap().is_empty());
+        // What it shows can be allowed.
+        assert_ne!(page.field("digest"), digest);
+    }
+    let form = [CHOSEN, &[("digest", digest.as_str())]].concat();
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", &form)
+        .await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    assert_eq!(world.store.grants().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -225,7 +266,7 @@ async fn every_rule_can_be_said_in_three_ways() {
             ("mode", "continuous"),
             (name.as_str(), lines),
         ];
-        let made = browser.send_form("/grants/new/issue", "/grants/new", &form);
+        let made = browser.make(&form);
         let made = made.await;
         let (_, id) = made.text.split_once("href=\"/grants/grt_").unwrap();
         let id = id.split('"').next().unwrap();
@@ -290,7 +331,7 @@ async fn what_was_agreed_to_is_kept_and_a_part_of_a_field_is_given() {
         ("redact:work/messages/from_email", "domain"),
     ];
     let wanted = [CHOSEN, &part].concat();
-    let made = browser.send_form("/grants/new/issue", "/grants/new", &wanted);
+    let made = browser.make(&wanted);
     let token = token(&made.await);
     let read = world
         .read(&token, "/v1/streams/messages/records?limit=1")
@@ -320,7 +361,7 @@ async fn a_template_fills_in_the_form_without_what_came_later() {
     let mut browser = world.browser().await;
     let never = ("except-lines:work/messages", "subject~=2");
     let kept = [CHOSEN, &[never, ("save_as", "work <only>")]].concat();
-    let made = browser.send_form("/grants/new/issue", "/grants/new", &kept);
+    let made = browser.make(&kept);
     assert_eq!(made.await.status, 200);
     let form = browser.get("/grants/new").await;
     form.shows("Fill in with the template <bdi>work &#60;only&#62;</bdi>");
@@ -346,9 +387,7 @@ async fn another_like_it_shows_the_difference() {
     let world = World::new().await;
     let mut browser = world.browser().await;
     let since = [CHOSEN, &[("since:work/messages", "2026-03-02")]].concat();
-    browser
-        .send_form("/grants/new/issue", "/grants/new", &since)
-        .await;
+    browser.make(&since).await;
     let id = world.store.grants().unwrap()[0].id.to_string();
     let form = browser.get(&format!("/grants/new?from={id}")).await;
     form.shows("value=\"work/messages/subject\" checked");
@@ -361,9 +400,7 @@ async fn another_like_it_shows_the_difference() {
     review.shows(&format!("The difference to {id}"));
     review.shows("<ul class=\"new\"><li><bdi>work messages: id, subject, body</bdi></li></ul>");
     review.shows("<ul class=\"gone\"><li><bdi>work messages: id, subject; only received_at from 2026-03-02 00:00 UTC</bdi></li></ul>");
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", &wider)
-        .await;
+    let made = browser.make(&wider).await;
     made.shows(&format!("/grants/{id}/end"));
     assert_eq!(world.store.grants().unwrap().len(), 2);
 }
@@ -372,9 +409,7 @@ async fn another_like_it_shows_the_difference() {
 async fn ending_asks_once_and_says_what_cannot_be_taken_back() {
     let world = World::new().await;
     let mut browser = world.browser().await;
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     let token = token(&made);
     let id = world.store.grants().unwrap()[0].id.to_string();
     let ask = format!("/grants/{id}/end");
@@ -403,9 +438,7 @@ async fn ending_asks_once_and_says_what_cannot_be_taken_back() {
 async fn what_was_read_is_told_by_title_and_by_what_is_known() {
     let world = World::new().await;
     let mut browser = world.browser().await;
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     let token = token(&made);
     let id = world.store.grants().unwrap()[0].id.to_string();
     world.read(&token, "/v1/streams/messages/records/m1").await;
