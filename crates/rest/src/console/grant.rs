@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use contract::error::ErrorCode;
+use contract::error::{ErrorCode, ReadError};
 use contract::grant::Grant;
 use contract::handle::RecordHandle;
 use grants::budget::{self, Budget};
@@ -13,11 +13,12 @@ use grants::{BudgetState, DisclosedCall, Overview, ShowError, State, TOKENS_ENDE
 use store::grants::RevocationReason;
 
 use super::address::Address;
-use super::format::{label, visible};
+use super::format::{format_count, format_number, label, visible};
 use super::frame::{Frame, Section};
 use super::moment::Moment;
 use super::titles::Titles;
 use super::{html, see_other, session};
+use crate::form::Form;
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
@@ -42,6 +43,7 @@ struct GrantPage {
     may_ask: bool,
     /// The budgets in words, with what is used.
     budgets: Vec<String>,
+    budget: BudgetForm,
     /// Why it is paused; empty where it is not.
     paused: String,
     calls: Vec<CallRow>,
@@ -256,6 +258,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             extensions: shown.extensions.iter().map(extension).collect(),
             may_ask: shown.may_ask,
             budgets: shown.budgets.iter().map(budget_line).collect(),
+            budget: BudgetForm::new(&shown.budgets),
             paused: shown
                 .paused
                 .as_ref()
@@ -272,8 +275,9 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 fn budget_line(state: &BudgetState) -> String {
     let (words, used) = (state.budget.words().join(", "), &state.used);
-    let (records, different) = (used.records, used.distinct_records);
-    format!("{words}; today {records} records, {different} of them different")
+    let records = format_count(used.records, "record");
+    let different = format_number(used.distinct_records);
+    format!("{words}; today {records}, {different} of them different")
 }
 
 /// `POST /grants/{id}/budget`: sets how much may be read in a day, pauses, or goes on.
@@ -287,24 +291,12 @@ pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult 
     blocking(Arc::clone(&context.service), move |service| {
         let (store, now) = (&*service.store, service.now());
         let shown = grants::show(store, &id, now, 0).map_err(|error| problem(&error))?;
-        let number = |name: &str| {
-            form.value(name)
-                .trim()
-                .parse()
-                .ok()
-                .filter(|most| *most > 0)
-        };
-        let wanted = Budget {
-            records: number("records"),
-            distinct_records: number("distinct_records"),
-            bytes: number("bytes"),
-            pauses_when_unusual: form.value("unusual") == "on",
-        };
+        let change = BudgetChange::from_form(&form)?;
         for grant in &shown.overview.grant_ids {
-            let changed = match form.value("change") {
-                "pause" => budget::pause(store, grant, "you paused it", now),
-                "resume" => budget::resume(store, grant, now),
-                _ => budget::set_budget(store, grant, wanted, now),
+            let changed = match change {
+                BudgetChange::Pause => budget::pause(store, grant, "you paused it", now),
+                BudgetChange::Resume => budget::resume(store, grant, now),
+                BudgetChange::Set(wanted) => budget::set_budget(store, grant, wanted, now),
             };
             changed.map_err(|error| Problem::internal("a budget could not be set", &error))?;
         }
@@ -312,6 +304,67 @@ pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult 
     })
     .await?;
     Ok(see_other(&back))
+}
+
+/// What the form about how much may be read in a day wants.
+enum BudgetChange {
+    Pause,
+    Resume,
+    Set(Budget),
+}
+
+impl BudgetChange {
+    fn from_form(form: &Form) -> Result<Self, Problem> {
+        let refused = |message: String| {
+            let error = ReadError::new(ErrorCode::InvalidRequest, message);
+            error.with_hint("nothing was changed; go back to the page of the grant")
+        };
+        // What is left empty has no limit; anything else must say one.
+        let limit = |name: &str| match form.value(name).trim() {
+            "" => Ok(None),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|_| refused(format!("a limit is a whole number, not '{text}'"))),
+        };
+        match form.value("change") {
+            "pause" => Ok(Self::Pause),
+            "resume" => Ok(Self::Resume),
+            "set" => Ok(Self::Set(Budget {
+                records: limit("records")?,
+                distinct_records: limit("distinct_records")?,
+                bytes: limit("bytes")?,
+                pauses_when_unusual: form.value("unusual") == "on",
+            })),
+            _ => Err(refused("the form does not say what to change".to_owned()).into()),
+        }
+    }
+}
+
+/// The limits of a grant as its form shows them, each empty where there is none. Those of a package are set together.
+struct BudgetForm {
+    limits: [(&'static str, &'static str, String); 3],
+    unusual: bool,
+}
+
+impl BudgetForm {
+    fn new(budgets: &[BudgetState]) -> Self {
+        let budget = budgets.first().map(|state| state.budget);
+        let budget = budget.unwrap_or_default();
+        let text = |most: Option<u64>| most.map(|most| most.to_string()).unwrap_or_default();
+        Self {
+            limits: [
+                ("records", "Records", text(budget.records)),
+                (
+                    "distinct_records",
+                    "Different records",
+                    text(budget.distinct_records),
+                ),
+                ("bytes", "Bytes", text(budget.bytes)),
+            ],
+            unusual: budget.pauses_when_unusual,
+        }
+    }
 }
 
 fn extension(extension: &Extension) -> String {
