@@ -148,6 +148,32 @@ pub(crate) static PAGES: &[Endpoint] = &[
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
 
+/// The page nearest above an address that only takes forms.
+pub(crate) fn page_above(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let is_page = |asked: &[&str]| {
+        PAGES.iter().any(|page| {
+            let mut known = page.path.split('/').skip(1);
+            let mut asked = asked.iter();
+            page.verb == Verb::Get
+                && asked.all(|part| {
+                    known
+                        .next()
+                        .is_some_and(|known| known == *part || known.starts_with('{'))
+                })
+                && known.next().is_none()
+        })
+    };
+    let above = (1..parts.len())
+        .rev()
+        .filter_map(|length| parts.get(..length));
+    let above = above.into_iter().find(|above| is_page(above));
+    format!(
+        "/{}",
+        above.map(|above| above.join("/")).unwrap_or_default()
+    )
+}
+
 #[derive(Template)]
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
@@ -176,6 +202,11 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
     };
     // If the template fails, the title is left.
     page.render().unwrap_or_else(|_| title.to_owned()).into()
+}
+
+/// A failure as a page, with the headers of one.
+pub(crate) fn failure(problem: Problem) -> Response {
+    with_security_headers(problem.into_page().into_response())
 }
 
 fn html(status: StatusCode, page: &impl Template) -> HandlerResult {
@@ -246,4 +277,23 @@ fn allow_form_target(mut response: Response, origin: &str) -> Response {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn above_an_address_that_only_takes_forms_is_the_page_of_the_form() {
+        for (path, page) in [
+            ("/sign-out", "/"),
+            ("/grants/new/review", "/grants/new"),
+            ("/grants/grt_1/budget", "/grants/grt_1"),
+            ("/sessions/s1/end", "/sessions"),
+            ("/connections/a%2Fb/rename", "/connections/a%2Fb"),
+            ("/settings/backup", "/settings"),
+        ] {
+            assert_eq!(page_above(path), page);
+        }
+    }
 }
