@@ -4,7 +4,7 @@ use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
 use super::body_text::web_address;
-use super::format::readable;
+use super::format::{format_number, readable};
 use super::moment::Moment;
 use super::stream_shape::{FieldShape, title};
 
@@ -61,6 +61,7 @@ pub(super) fn shown(raw: &RawValue, field: Option<&FieldShape>) -> Option<FieldV
             let entries = entries.iter().take(MAX_ENTRIES);
             let mut parts: Vec<Part> = entries.filter_map(|one| part(one, field)).collect();
             if more > 0 {
+                let more = format_number(u64::try_from(more).unwrap_or(u64::MAX));
                 parts.push(Part::Text(format!("and {more} more")));
             }
             (!parts.is_empty()).then_some(FieldValue::Many(parts))
@@ -116,6 +117,7 @@ fn cut(text: &str) -> String {
         Some((end, _)) => {
             let rest = text.get(end..).unwrap_or_default().chars().count();
             let shown = readable(text.get(..end).unwrap_or_default());
+            let rest = format_number(u64::try_from(rest).unwrap_or(u64::MAX));
             format!("{shown}… ({rest} more characters)")
         }
     }
