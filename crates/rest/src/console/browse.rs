@@ -4,9 +4,11 @@ mod chosen;
 pub(super) mod download;
 mod table;
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::http::StatusCode;
-use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::aggregate::{AggregateQuery, Granularity, Metric};
 use contract::id::StreamName;
 use contract::query::Filter;
 use contract::reader::ReadContract as _;
@@ -14,22 +16,20 @@ use jiff::civil::Date;
 
 use self::chosen::Chosen;
 pub(super) use self::table::day_of;
-use self::table::{Chip, Column, RangeForm, Row};
+use self::table::{Chip, Column, RangeForm, Row, Turn};
 use super::address::Address;
 use super::chart::{Bucket, Chart};
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
 use super::html;
-use super::moment;
 use super::sources::{Source, Sources};
 use super::stream_shape::{FieldShape, StreamShape, title};
+use super::time_counts::{self, after, by_time, is_monthly};
 use super::value::figure;
 use super::viewer::Viewer;
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
-/// Up to so many years are shown month by month.
-const MONTHLY_YEARS: usize = 8;
 const SUMS: usize = 3;
 
 #[derive(Template)]
@@ -73,6 +73,8 @@ struct StreamPage {
     ranges: Vec<RangeForm>,
     /// The parameters a form keeps.
     kept: Vec<(String, String)>,
+    /// The order of the rows, where they have one.
+    turn: Option<Turn>,
     rows: Vec<Row>,
     clear: String,
     csv: String,
@@ -139,6 +141,7 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
     let saved = stream_address(&connection, chosen.query.stream.as_str()).to_string() + "/download";
     let saved = viewer.here.clone().without(&[]).on(&saved);
     let next = found.next_cursor();
+    let ranges = table::ranges(&shape, &chosen);
     let page = StreamPage {
         label: shape.label.clone(),
         about: shape.about.clone(),
@@ -154,8 +157,9 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
         chips: table::chips(&viewer, &shape, &chosen),
         columns: table::columns(&viewer, &shape, &chosen),
         choices: table::choices(&shape, &chosen),
-        ranges: table::ranges(&shape, &chosen),
-        kept: table::kept(&viewer),
+        kept: table::kept(&viewer, &ranges),
+        ranges,
+        turn: table::turn(&viewer, &shape, &chosen),
         rows: found
             .data
             .iter()
@@ -209,13 +213,7 @@ async fn histogram(
         return Ok(Chart::new(Vec::new()));
     };
     let years = spread(viewer, chosen, time, Granularity::Year).await?;
-    let is_short = match (years.first(), years.last()) {
-        (Some((first, _)), Some((last, _))) => {
-            usize::try_from(last.year() - first.year()).is_ok_and(|years| years < MONTHLY_YEARS)
-        }
-        _ => false,
-    };
-    let (buckets, unit) = if is_short {
+    let (buckets, unit) = if is_monthly(&years) {
         let months = spread(viewer, chosen, time, Granularity::Month).await?;
         (months, Granularity::Month)
     } else {
@@ -237,29 +235,18 @@ async fn spread(
     chosen: &Chosen,
     time: &FieldShape,
     granularity: Granularity,
-) -> Result<Vec<(Date, u64)>, Problem> {
-    let by = GroupBy::Time {
-        field: time.name.clone(),
-        granularity,
-        time_zone: if time.is_date { None } else { moment::zone() },
-    };
+) -> Result<BTreeMap<Date, u64>, Problem> {
     let stream: StreamName = chosen.query.stream.clone();
-    let grouping = Some(Grouping::new(by, None)?);
+    let grouping = Some(by_time(time, granularity)?);
     let mut query = AggregateQuery::new(stream, Metric::Count, grouping)?;
     query.connection_id.clone_from(&chosen.query.connection_id);
     let filters: Vec<Filter> = chosen.query.filters.clone();
     query.filters = filters;
-    let answer = viewer.reader.aggregate(query).await?;
-    let groups = answer.groups.unwrap_or_default().into_iter();
-    let groups = groups.filter_map(|group| {
-        let key: String = serde_json::from_str(group.key.get()).ok()?;
-        Some((key.get(..10)?.parse().ok()?, group.count))
-    });
-    Ok(groups.collect())
+    Ok(time_counts::spread(&viewer.reader, query).await?)
 }
 
 /// The same with the units in between that have no record.
-pub(super) fn filled(buckets: Vec<(Date, u64)>, unit: Granularity) -> Vec<(Date, u64)> {
+fn filled(buckets: BTreeMap<Date, u64>, unit: Granularity) -> Vec<(Date, u64)> {
     let mut all: Vec<(Date, u64)> = Vec::new();
     for (day, count) in buckets {
         while let Some((last, _)) = all.last()
@@ -271,16 +258,6 @@ pub(super) fn filled(buckets: Vec<(Date, u64)>, unit: Granularity) -> Vec<(Date,
         all.push((day, count));
     }
     all
-}
-
-/// The first day of the next unit.
-pub(super) fn after(day: Date, unit: Granularity) -> Option<Date> {
-    let span = match unit {
-        Granularity::Year => jiff::Span::new().years(1),
-        Granularity::Month => jiff::Span::new().months(1),
-        _ => jiff::Span::new().days(1),
-    };
-    day.checked_add(span).ok()
 }
 
 pub(super) fn unit_name(day: Date, unit: Granularity) -> String {
@@ -299,7 +276,7 @@ mod tests {
     #[test]
     fn units_without_a_record_are_not_left_out() {
         let day = |month| Date::constant(2026, month, 1);
-        let all = filled(vec![(day(1), 2), (day(4), 1)], Granularity::Month);
+        let all = filled([(day(1), 2), (day(4), 1)].into(), Granularity::Month);
         assert_eq!(all, [(day(1), 2), (day(2), 0), (day(3), 0), (day(4), 1)]);
         assert_eq!(unit_name(day(4), Granularity::Month), "April 2026");
     }

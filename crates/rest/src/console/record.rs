@@ -221,10 +221,7 @@ fn currency(members: &Members, name: &str, raw: &RawValue) -> Option<String> {
 
 /// The record as JSON, indented, with every member as written.
 fn raw(record: &Record) -> String {
-    let text = record.data.as_deref().map_or("{}", RawValue::get);
-    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
-    let pretty = pretty.unwrap_or_else(|| text.to_owned());
+    let pretty = indented(record.data.as_deref().map_or("{}", RawValue::get));
     match pretty.char_indices().nth(RAW_CHARS) {
         None => super::format::readable(&pretty),
         Some((end, _)) => {
@@ -233,5 +230,66 @@ fn raw(record: &Record) -> String {
             let rest = format_number(u64::try_from(rest).unwrap_or(u64::MAX));
             format!("{shown}\n… and {rest} more characters; `pdpp export` writes them all")
         }
+    }
+}
+
+/// JSON with a line for each part. What stands between the breaks is left as it is written.
+fn indented(json: &str) -> String {
+    let mut shown = String::new();
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let line = |shown: &mut String, depth: usize| {
+        shown.push('\n');
+        shown.extend(std::iter::repeat_n("  ", depth));
+    };
+    for c in json.chars() {
+        if in_text {
+            shown.push(c);
+            in_text = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\n' | '\r' => continue,
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if !shown.ends_with(['{', '[']) {
+                    line(&mut shown, depth);
+                }
+            }
+            _ if shown.ends_with(['{', '[']) => line(&mut shown, depth),
+            _ => {}
+        }
+        shown.push(c);
+        match c {
+            '"' => in_text = true,
+            '{' | '[' => depth += 1,
+            ',' => line(&mut shown, depth),
+            ':' => shown.push(' '),
+            _ => {}
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_raw_record_has_its_lines_and_keeps_its_digits() {
+        let json = r#"{"b":1.50,"a":[{},{"x":"{[\"\\", "n": 1E400}],"e":[]}"#;
+        let shown = r#"{
+  "b": 1.50,
+  "a": [
+    {},
+    {
+      "x": "{[\"\\",
+      "n": 1E400
+    }
+  ],
+  "e": []
+}"#;
+        assert_eq!(indented(json), shown);
+        assert_eq!(indented(shown), shown);
     }
 }

@@ -143,6 +143,20 @@ impl World {
     }
 
     pub(crate) async fn at(url: &str) -> Self {
+        let world = Self::empty_at(url);
+        for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
+            connect(&*world.store, "demo_mail", id, name);
+            world.ingest(id, 3).await;
+        }
+        world
+    }
+
+    /// A server that keeps nothing yet.
+    pub(crate) fn empty() -> Self {
+        Self::empty_at(URL)
+    }
+
+    fn empty_at(url: &str) -> Self {
         let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
         let clock = Arc::new(Settable(AtomicI64::new(noon.0)));
         let shared: Arc<dyn Clock> = clock.clone();
@@ -150,7 +164,7 @@ impl World {
         grants::sign_in::set_password(&*served.store, PASSWORD, clock.now()).unwrap();
         let service = served.service.with_documents(Arc::new(Documents));
         let service = service.with_uploads(&served.folder.path().join("uploads"));
-        let world = Self {
+        Self {
             router: rest::router(service),
             store: served.store,
             owner: served.owner,
@@ -158,12 +172,7 @@ impl World {
             url: url.to_owned(),
             log: served.log,
             folder: served.folder,
-        };
-        for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
-            connect(&*world.store, "demo_mail", id, name);
-            world.ingest(id, 3).await;
         }
-        world
     }
 
     pub(crate) async fn ingest(&self, connection: &str, letters: u32) {
