@@ -55,6 +55,7 @@ use crate::problem::{HasOwnBody, Problem};
 use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, Verb};
 
 pub(crate) use self::consent::consent_path;
+pub(crate) use self::frame::SeenAs;
 pub(crate) use self::home::wants_page;
 pub(crate) use self::import::ImportJobs;
 pub(crate) use self::overview::Readings;
@@ -65,8 +66,11 @@ pub(crate) use self::sign_in_attempt::lane;
 
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
+/// The route that takes files.
+pub(crate) const UPLOAD: &str = "uploadImport";
+
 macro_rules! page {
-    ($verb:ident $path:literal, $operation:literal, $handler:path) => {
+    ($verb:ident $path:literal, $operation:expr, $handler:path) => {
         Endpoint {
             verb: Verb::$verb,
             path: $path,
@@ -133,7 +137,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/records/{connection_id}/{stream}/{record_id}/delete", "deleteRecordOnPage", record::delete::delete),
     page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
     page!(Get "/import", "pageImport", import::show),
-    page!(Post "/import", "uploadImport", import::upload),
+    page!(Post "/import", UPLOAD, import::upload),
     page!(Get "/import/{id}", "pageUpload", import::show_upload),
     page!(Post "/import/{id}", "decideImport", import::decide),
     page!(Get "/connections", "pageConnections", connections::index),
@@ -184,7 +188,12 @@ struct FailurePage<'a> {
     request_id: &'a str,
 }
 
-pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &str) -> Vec<u8> {
+pub(crate) fn failure_page(
+    status: StatusCode,
+    error: &ReadError,
+    seen_as: Option<&SeenAs>,
+    request_id: &str,
+) -> Vec<u8> {
     let title = match status.as_u16() {
         403 => "Not allowed",
         404 => "Not found",
@@ -194,7 +203,7 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
         _ => "That did not work",
     };
     let page = FailurePage {
-        frame: Frame::without_session(),
+        frame: Frame::without_session(seen_as.cloned()),
         title,
         message: &format::label(&error.message),
         hint: &format::label(error.hint.as_deref().unwrap_or_default()),

@@ -189,12 +189,15 @@ impl Route {
             path: path.iter().map(|(_, part)| part.to_owned()).collect(),
             params: Params::parse(query.unwrap_or_default())?,
             headers: parts.headers,
+            seen_as: Arc::default(),
             body,
         };
         let is_read = matches!(self.endpoint.handler, Handler::Reader(_));
         let client = caller.clone().filter(|one| is_read && one.is_client());
         let Some(client) = client else {
-            return self.finish(self.start(caller, context)?).await;
+            let seen_as = Arc::clone(&context.seen_as);
+            let answered = self.finish(self.start(caller, context)?).await;
+            return answered.map_err(|problem| problem.seen_as(seen_as.get()));
         };
         let again = context.without_body();
         match self.finish(self.start(caller, context)?).await {
@@ -206,8 +209,9 @@ impl Route {
     }
 
     async fn finish(&self, running: HandlerFuture) -> HandlerResult {
-        // The owner may wait, and can stop the request.
-        if self.auth_mode == AuthMode::OwnerSocket {
+        // The owner may wait, and can stop the request. Files take as long as their bytes come, which is bounded by how long
+        // they may pause.
+        if self.auth_mode == AuthMode::OwnerSocket || self.endpoint.operation == console::UPLOAD {
             return running.await;
         }
         let limit = self.service.limits.time_for(self.endpoint.verb);
