@@ -1,5 +1,7 @@
 //! The page of a grant: what it allows, what was read under it, and how to revoke it.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use askama::Template;
@@ -119,10 +121,29 @@ pub(super) struct GrantRow {
     pub(super) cut: bool,
 }
 
+/// What each connection is called, by its id.
+pub(super) fn names(service: &Service) -> BTreeMap<String, String> {
+    let connections = service.store.connections().into_iter();
+    connections
+        .map(|one| (one.id.to_string(), label(&one.display_name)))
+        .collect()
+}
+
 impl GrantRow {
     pub(super) fn from_overview(overview: &Overview) -> Self {
+        Self::named(overview, &BTreeMap::new())
+    }
+
+    /// With connections by their names, where they have one.
+    pub(super) fn named(overview: &Overview, names: &BTreeMap<String, String>) -> Self {
         let name = overview.client_name.as_deref();
-        let lines = Wording::brief(NAMES, visible).overview(overview);
+        let lines = |wording: Wording| {
+            wording.overview_with(overview, |id| {
+                let name = names.get(id.as_str()).cloned();
+                name.unwrap_or_else(|| id.to_string())
+            })
+        };
+        let brief = lines(Wording::brief(NAMES, visible));
         Self {
             id: overview.id.clone(),
             client: label(name.unwrap_or(overview.client_id.as_str())),
@@ -133,8 +154,8 @@ impl GrantRow {
             issued: Moment::parse(&overview.issued_at),
             ends: overview.expires_at.as_deref().and_then(Moment::parse),
             used: overview.last_used_at.as_deref().and_then(Moment::parse),
-            cut: lines != Wording::whole(visible).overview(overview),
-            lines,
+            cut: brief != lines(Wording::whole(visible)),
+            lines: brief,
         }
     }
 }
@@ -186,7 +207,10 @@ pub(super) struct CallRow {
     pub(super) operation: String,
     pub(super) fields: String,
     pub(super) records: Vec<RecordLink>,
-    pub(super) more: usize,
+    /// How many more; empty for none.
+    pub(super) more: String,
+    /// Where those are.
+    pub(super) further: String,
 }
 
 pub(super) struct RecordLink {
@@ -198,18 +222,32 @@ pub(super) struct RecordLink {
 }
 
 impl CallRow {
-    pub(super) fn from_call(call: &DisclosedCall, titles: &Titles) -> Self {
+    /// A call under a grant, with some of its records.
+    pub(super) fn from_call(
+        call: &DisclosedCall,
+        grant: &str,
+        shown: Range<usize>,
+        titles: &Titles,
+    ) -> Self {
+        let further = Address::of_parts("/grants", &[grant, "activity"]);
+        let further = further.with("call", &call.sequence.to_string());
+        let more = call.records.len().saturating_sub(shown.end);
         Self {
+            further: further.with("from", &shown.end.to_string()).to_string(),
+            more: match more {
+                0 => String::new(),
+                more => format_number(u64::try_from(more).unwrap_or(u64::MAX)),
+            },
             at: Moment::parse(&call.at),
             operation: label(&call.operation),
             fields: visible(&call.fields.join(", ")),
             records: call
                 .records
                 .iter()
-                .take(RECORDS)
+                .skip(shown.start)
+                .take(shown.len())
                 .map(|text| record_link(text, titles))
                 .collect(),
-            more: call.records.len().saturating_sub(RECORDS),
         }
     }
 }
@@ -267,7 +305,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             calls: shown
                 .disclosures
                 .iter()
-                .map(|call| CallRow::from_call(call, &titles))
+                .map(|call| CallRow::from_call(call, &shown.overview.id, 0..RECORDS, &titles))
                 .collect(),
         },
     )

@@ -18,7 +18,7 @@ use self::since::Since;
 use super::chart::Chart;
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
-use super::grant::GrantRow;
+use super::grant::{GrantRow, names};
 use super::import::ReportRow;
 use super::moment::Moment;
 use super::sources::{Source, Sources};
@@ -172,6 +172,7 @@ fn own(service: &Service, sources: &Sources) -> Result<Own, Problem> {
     let before = since::visit(store, now, since::counts(sources));
     let before = before.map_err(|error| failed(&error))?;
     let imports = history::imports(store, now).map_err(|error| failed(&error))?;
+    let connections = names(service);
     Ok(Own {
         attention: attention(service, &open, &name)?,
         since: before.map(|before| since::since(&before, sources, &service.readings, name)),
@@ -181,7 +182,10 @@ fn own(service: &Service, sources: &Sources) -> Result<Own, Problem> {
             .map(|record| ReportRow::from_record(service, record))
             .collect(),
         may_read: format_number(u64::try_from(open.len()).unwrap_or_default()),
-        readers: open.into_iter().map(GrantRow::from_overview).collect(),
+        readers: open
+            .into_iter()
+            .map(|one| GrantRow::named(one, &connections))
+            .collect(),
         ended: match ended.len() {
             0 => String::new(),
             ended => format_number(u64::try_from(ended).unwrap_or_default()),

@@ -185,7 +185,11 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
     let home = browser.get("/").await;
     home.shows("the application has not come for it yet");
     let grants = browser.get("/grants").await;
-    grants.shows("The application has not come for it yet.");
+    grants.shows("<h2 id=\"waiting\">Waiting</h2>");
+    grants.shows("Nobody. Make a grant");
+    // By its name, not its id.
+    grants.shows("mail messages: ");
+    grants.hides("home messages: ");
     world.pass(Duration::from_mins(2));
     let grants = browser.get("/grants").await;
     grants.shows("Nobody. Make a grant");
