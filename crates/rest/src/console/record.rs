@@ -86,9 +86,12 @@ impl Subject {
         let shape = shape.await.map_err(not_there)?;
         let mut query = RecordQuery::new(stream.clone(), key);
         query.connection_id = Some(connection.to_string());
-        let expand = shape.expand.iter().cloned();
+        let expand = shape.expand.iter();
         query.expand = expand
-            .map(|name| ExpandRequest { name, limit: None })
+            .map(|relation| ExpandRequest {
+                name: relation.name.clone(),
+                limit: relation.most,
+            })
             .collect();
         let record = viewer.reader.record(query).await;
         let record = record.map_err(|error| not_there(error.into()))?;

@@ -26,8 +26,17 @@ pub(super) struct StreamShape {
     pub(super) declared_times: [Option<String>; 2],
     pub(super) cursor_field: Option<String>,
     /// The relationships a read may bring along.
-    pub(super) expand: Vec<String>,
+    pub(super) expand: Vec<Relation>,
     pub(super) counts: bool,
+}
+
+/// A relationship that a read may bring along.
+pub(super) struct Relation {
+    pub(super) name: String,
+    /// How many related records at most, where there may be several.
+    pub(super) most: Option<u32>,
+    /// The field of the related records that holds the key of this one, where they have it.
+    pub(super) points_here: Option<String>,
 }
 
 /// How the name of a field ends that holds hundredths.
@@ -112,7 +121,11 @@ impl StreamShape {
             cursor_field: metadata.cursor_field.clone(),
             expand: expand
                 .filter(|one| one.usable == Some(true))
-                .map(|one| one.name.clone())
+                .map(|one| Relation {
+                    name: one.name.clone(),
+                    most: one.max_limit,
+                    points_here: one.child_parent_key_field.clone(),
+                })
                 .collect(),
             counts: aggregations.is_some_and(|offered| offered.count == Some(true)),
         }
