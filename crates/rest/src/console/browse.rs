@@ -38,6 +38,7 @@ struct BrowsePage {
     frame: Frame,
     sources: Vec<SourceCard>,
     total: String,
+    timeline: String,
 }
 
 struct SourceCard {
@@ -93,6 +94,7 @@ pub(super) async fn index(context: RequestContext) -> HandlerResult {
     let cards = sources.0.iter().map(|source| card(&viewer, source));
     let page = BrowsePage {
         total: format_count(sources.records(), "record"),
+        timeline: viewer.address("/timeline").to_string(),
         sources: cards.collect(),
         frame: viewer.frame,
     };

@@ -164,6 +164,7 @@ async fn a_record_says_how_it_changed_and_who_was_shown_it() {
     assert_eq!(world.read(token, read).await.status, 200);
     let page = browser.get("/records/work/messages/m1").await;
     page.shows("record: <bdi>subject</bdi>");
+    page.shows("\"><bdi>An app</bdi></a>, <time");
     page.shows("changed: from_email, received_at, secret, size_bytes, subject");
 }
 
@@ -182,6 +183,7 @@ async fn files_of_records_are_for_the_owner_and_never_run() {
     let letter = browser.get("/records/work/messages/m1").await;
     letter.shows("<img src=\"/records/work/attachments/a1/file\"");
     letter.hides("<img src=\"/records/work/attachments/a3");
+    letter.shows("a &#60;b&#62;plain&#60;/b&#62; text");
     for (key, inline) in [("a1", true), ("a2", false), ("a3", false), ("a4", false)] {
         let target = format!("/records/work/attachments/{key}/file");
         let file = browser.get(&target).await;
@@ -192,9 +194,19 @@ async fn files_of_records_are_for_the_owner_and_never_run() {
         );
         assert_eq!(file.header("x-content-type-options"), "nosniff");
         let disposition = file.header("content-disposition");
-        assert_eq!(disposition.is_empty(), inline, "{key}: {disposition}");
+        assert_eq!(
+            disposition.starts_with("inline"),
+            inline,
+            "{key}: {disposition}"
+        );
+        let name = format!("filename*=UTF-8''{key}.file");
+        assert!(disposition.ends_with(&name), "{disposition}");
         let saved = browser.get(&format!("{target}?download=1")).await;
-        assert_eq!(saved.header("content-disposition"), "attachment");
+        let disposition = saved.header("content-disposition");
+        assert!(
+            disposition.starts_with("attachment; filename="),
+            "{disposition}"
+        );
         let stranger = Browser::new(&world).get(&target).await;
         assert_eq!(
             (stranger.status.as_u16(), stranger.text.as_str()),
@@ -235,11 +247,11 @@ async fn a_stream_is_a_table_that_is_narrowed_by_its_address() {
     let mut browser = world.browser().await;
     let index = browser.get("/browse").await;
     index.shows("<a href=\"/browse/work/messages\">");
-    index.shows("6 records in all.");
+    index.shows("6 records</a> in all.");
     let page = browser.get("/browse/work/messages").await;
     assert_eq!(page.status, 200, "{}", page.text);
     page.shows("<b>3 records</b>");
-    page.shows("<bdi>Size bytes</bdi>: 6 in all");
+    page.shows("<bdi>Size bytes</bdi>: <a href=\"#rows\">6<span");
     page.shows("March 2026: 3");
     page.shows("aria-sort=\"descending\"");
     page.shows("filter%5Bfrom_email%5D=bank%40example.test");
@@ -499,4 +511,40 @@ async fn the_order_can_be_turned_without_its_column() {
     let mut browser = world.browser().await;
     let page = browser.get("/browse/work/messages?fields=subject").await;
     page.shows("latest first: <a href=\"/browse/work/messages?fields=subject&#38;order=asc\">");
+}
+
+#[tokio::test]
+async fn all_that_belongs_to_a_record_is_behind_a_link() {
+    let world = World::new().await;
+    let line = |n: u32| {
+        json!({"key": format!("f{n:02}"), "data": {"id": format!("f{n:02}"), "message_id": "m1", "name": format!("file {n}")}})
+            .to_string()
+    };
+    let lines: Vec<String> = (0..60).map(line).collect();
+    let target = "/v1/ingest/attachments?connection_id=work";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/records/work/messages/m1").await;
+    let all = "/browse/work/attachments?filter%5Bmessage_id%5D=m1";
+    page.shows(&format!("<a href=\"{all}\">All of them"));
+    browser.get(all).await.shows("<b>60 records</b>");
+}
+
+#[tokio::test]
+async fn a_condition_that_cannot_be_understood_is_refused() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    for (condition, next) in [
+        ("year=abc", "write it as 2026"),
+        ("year=10000", "write it as 2026"),
+        ("year=0", "write it as 2026"),
+        (
+            "connection=work&stream=messages&filter%5Bsize_bytes%5D%5Bgte%5D=2",
+            "write filter[field]=value",
+        ),
+    ] {
+        let page = browser.get(&format!("/search?q=letter&{condition}")).await;
+        assert_eq!(page.status, 400, "{condition}");
+        page.shows(next);
+    }
 }
