@@ -33,14 +33,14 @@ async fn granted(world: &World, browser: &mut Browser<'_>) -> Granted {
 }
 
 /// The records a page leads to, in its order.
-fn linked(page: &Answer) -> Vec<String> {
+pub(crate) fn linked(page: &Answer) -> Vec<String> {
     let links = page.text.split("href=\"/records/").skip(1);
     let link = |rest: &str| rest.split(['"', '?']).next().unwrap().to_owned();
     links.map(link).collect()
 }
 
 /// The records of an answer of the API, in its order.
-fn answered(body: &Value) -> Vec<String> {
+pub(crate) fn answered(body: &Value) -> Vec<String> {
     let records = body["data"].as_array().unwrap().iter();
     let name = |one: &Value| {
         let key = one["record_key"].as_str().or(one["id"].as_str()).unwrap();
