@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::http::StatusCode;
-use contract::aggregate::{AggregateQuery, Granularity, Metric};
+use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::error::ReadError;
 use contract::id::StreamName;
 use contract::query::Filter;
 use contract::reader::ReadContract as _;
 use jiff::civil::Date;
+use serde_json::value::RawValue;
 
 use self::chosen::Chosen;
 pub(super) use self::table::day_of;
@@ -23,7 +25,7 @@ use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
 use super::html;
 use super::sources::{Source, Sources};
-use super::stream_shape::{FieldShape, StreamShape, title};
+use super::stream_shape::{CURRENCY, FieldShape, StreamShape, title};
 use super::time_counts::{self, after, by_time, is_monthly};
 use super::value::figure;
 use super::viewer::Viewer;
@@ -31,6 +33,8 @@ use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
 const SUMS: usize = 3;
+/// How many currencies have a sum of their own.
+const CURRENCIES: u32 = 6;
 
 #[derive(Template)]
 #[template(path = "browse.html")]
@@ -135,7 +139,7 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
     let name = crate::query_params::stream(&name, viewer.is_owner())?;
     let shape = StreamShape::read(&viewer, &name, &connection).await?;
     let chosen = Chosen::new(&viewer, &shape, (&connection, name))?;
-    let found = viewer.reader.records(chosen.query.clone()).await?;
+    let found = viewer.reader.records(chosen.with_currency(&shape)).await?;
     let meta = found.meta.as_ref();
     let count = meta.and_then(|meta| meta.count.as_option()?.value());
     let sources = Sources::read(&viewer).await?;
@@ -187,22 +191,58 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
 async fn sums(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Vec<(String, String)> {
     let mut sums = Vec::new();
     for field in shape.fields.iter().filter(|field| field.sums).take(SUMS) {
-        let metric = Metric::Sum(field.name.clone());
-        let Ok(mut query) = AggregateQuery::new(chosen.query.stream.clone(), metric, None) else {
-            continue;
-        };
-        query.connection_id.clone_from(&chosen.query.connection_id);
-        query.filters.clone_from(&chosen.query.filters);
-        let answer = viewer.reader.aggregate(query).await;
-        let value = answer.ok().and_then(|answer| answer.value);
-        if let Some(value) = value.filter(|value| value.get() != "null") {
-            sums.push((
-                field.title.clone(),
-                figure(value.get(), field.is_in_cents()),
-            ));
+        if let Ok(sum) = sum(viewer, shape, chosen, field).await
+            && !sum.is_empty()
+        {
+            sums.push((field.title.clone(), sum));
         }
     }
     sums
+}
+
+/// The sum of a field; of amounts one for each currency, for they do not add up.
+async fn sum(
+    viewer: &Viewer,
+    shape: &StreamShape,
+    chosen: &Chosen,
+    field: &FieldShape,
+) -> Result<String, ReadError> {
+    let currency = shape.field(CURRENCY).filter(|_| field.is_money());
+    let grouping = match currency {
+        None => None,
+        // What cannot be told apart is not added.
+        Some(currency) if !currency.groups => return Ok(String::new()),
+        Some(currency) => Some(Grouping::new(
+            GroupBy::Field(currency.name.clone()),
+            Some(CURRENCIES),
+        )?),
+    };
+    let metric = Metric::Sum(field.name.clone());
+    let mut query = AggregateQuery::new(chosen.query.stream.clone(), metric, grouping)?;
+    query.connection_id.clone_from(&chosen.query.connection_id);
+    query.filters.clone_from(&chosen.query.filters);
+    let answer = viewer.reader.aggregate(query).await?;
+    let shown = |value: &RawValue| {
+        (value.get() != "null").then(|| figure(value.get(), field.is_in_cents()))
+    };
+    let Some(groups) = &answer.groups else {
+        return Ok(answer.value.as_deref().and_then(shown).unwrap_or_default());
+    };
+    let mut sums: Vec<String> = groups
+        .iter()
+        .filter_map(|group| {
+            let sum = shown(group.value.as_deref()?)?;
+            let name: Option<String> = serde_json::from_str(group.key.get()).ok()?;
+            Some(match name {
+                Some(name) => format!("{sum} {}", label(&name)),
+                None => format!("{sum} without a currency"),
+            })
+        })
+        .collect();
+    if answer.other_count.is_some_and(|others| others > 0) {
+        sums.push("other currencies".to_owned());
+    }
+    Ok(sums.join(", "))
 }
 
 /// How what is shown is spread over time: by month where it fits, else by year.

@@ -27,7 +27,7 @@ use super::format::{format_number, label, visible};
 use super::frame::{Frame, Section};
 use super::html;
 use super::moment::Moment;
-use super::stream_shape::{StreamShape, title};
+use super::stream_shape::{FieldShape, StreamShape, title};
 use super::summary::Summary;
 use super::value::{self, FieldValue, Members, Part};
 use super::viewer::Viewer;
@@ -199,11 +199,8 @@ fn fields(subject: &Subject) -> Vec<FieldRow> {
         let Some(mut value) = value::shown(raw, field) else {
             continue;
         };
-        if let (FieldValue::One(Part::Text(text)), Some(currency)) =
-            (&mut value, currency(&subject.members, name, raw))
-        {
-            text.push(' ');
-            text.push_str(&currency);
+        if field.is_some_and(FieldShape::is_money) {
+            value::add_currency(&mut value, &subject.members);
         }
         rows.push(FieldRow {
             title: field.map_or_else(|| label(&title(name)), |field| field.title.clone()),
@@ -212,14 +209,6 @@ fn fields(subject: &Subject) -> Vec<FieldRow> {
         });
     }
     rows
-}
-
-/// The currency of an amount, where the record names one beside it.
-fn currency(members: &Members, name: &str, raw: &RawValue) -> Option<String> {
-    let is_number = serde_json::from_str::<f64>(raw.get()).is_ok();
-    let is_money = ["amount", "price", "total", "balance", "cost", "fee"];
-    let is_money = is_money.iter().any(|word| name.contains(word));
-    (is_number && is_money).then(|| value::text(members, "currency"))?
 }
 
 /// The record as JSON, indented, with every member as written.

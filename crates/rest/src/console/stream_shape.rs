@@ -39,6 +39,8 @@ pub(super) struct Relation {
     pub(super) points_here: Option<String>,
 }
 
+/// The field that names the currency of a record's amounts.
+pub(super) const CURRENCY: &str = "currency";
 /// How the name of a field ends that holds hundredths.
 const CENTS: &str = "_cents";
 
@@ -209,6 +211,12 @@ impl FieldShape {
     /// Whether its numbers are hundredths, of a currency.
     pub(super) fn is_in_cents(&self) -> bool {
         self.is_number && self.name.as_str().ends_with(CENTS)
+    }
+
+    /// Whether its numbers are amounts of the currency that the record names beside it.
+    pub(super) fn is_money(&self) -> bool {
+        let words = ["amount", "price", "total", "balance", "cost", "fee"];
+        self.is_number && words.iter().any(|word| self.name.as_str().contains(word))
     }
 
     /// Its title where its values stand as they are written.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::body_text::web_address;
 use super::format::{format_number, readable};
 use super::moment::Moment;
-use super::stream_shape::{FieldShape, title};
+use super::stream_shape::{CURRENCY, FieldShape, title};
 
 /// The members of a record, as written.
 pub(super) type Members = OrderedMap<Box<RawValue>>;
@@ -74,6 +74,16 @@ pub(super) fn shown(raw: &RawValue, field: Option<&FieldShape>) -> Option<FieldV
             (!pairs.is_empty()).then_some(FieldValue::Pairs(pairs))
         }
         single => part(&single, field).map(FieldValue::One),
+    }
+}
+
+/// Puts behind an amount the currency that its record names.
+pub(super) fn add_currency(value: &mut FieldValue, members: &Members) {
+    if let FieldValue::One(Part::Text(amount)) = value
+        && let Some(currency) = text(members, CURRENCY)
+    {
+        amount.push(' ');
+        amount.push_str(&readable(&currency));
     }
 }
 

@@ -548,3 +548,54 @@ async fn a_condition_that_cannot_be_understood_is_refused() {
         page.shows(next);
     }
 }
+
+/// A source whose spendings have currencies.
+const SPENDINGS: &str = r#"{
+    "protocol_version": "0.1.0",
+    "source": { "kind": "connector", "id": "https://sources.example/spendings" },
+    "declaration_version": "1",
+    "publisher": { "id": "https://sources.example" },
+    "display": { "name": "Spendings" },
+    "streams": [{
+        "name": "spendings", "semantics": "mutable_state", "primary_key": ["id"],
+        "selection": { "fields": true, "resources": true },
+        "schema": { "type": "object", "required": ["id"], "properties": {
+            "id": { "type": "string" },
+            "amount": { "type": "number" },
+            "currency": { "type": "string" }
+        } },
+        "query": { "aggregations": { "count": true, "sum": ["amount"], "group_by": ["currency"] } }
+    }]
+}"#;
+
+#[tokio::test]
+async fn amounts_have_their_currency_and_do_not_add_up_across_them() {
+    let world = World::empty();
+    let declared = contract::declaration::Declaration::parse(SPENDINGS).unwrap();
+    world.store.declare(&declared).unwrap();
+    connect(&*world.store, "spendings", "purse", "Purse");
+    let line = |id: &str, amount: f64, currency: &str| {
+        json!({"key": id, "data": {"id": id, "amount": amount, "currency": currency}}).to_string()
+    };
+    let lines = [
+        line("a", 1.5, "EUR"),
+        line("b", 2.25, "EUR"),
+        line("c", 4.0, "US<D"),
+    ];
+    let target = "/v1/ingest/spendings?connection_id=purse";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let page = browser
+        .get("/browse/purse/spendings?fields=id&fields=amount")
+        .await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows(">1.5 EUR<");
+    page.shows(">4.0 US&#60;D<");
+    page.shows("3.75 EUR, 4");
+    page.hides(">7.75");
+    let record = browser.get("/records/purse/spendings/c").await;
+    record.shows("4.0 US&#60;D");
+    // What is saved has only the columns that were chosen.
+    let saved = "/browse/purse/spendings/download?fields=id&fields=amount&format=csv";
+    browser.get(saved).await.hides("EUR");
+}

@@ -5,7 +5,7 @@ use contract::query::{
     Count, FilterTest, ListOptions, Order, PageLimit, Projection, Reading, RecordsQuery,
 };
 
-use crate::console::stream_shape::{FieldShape, StreamShape};
+use crate::console::stream_shape::{CURRENCY, FieldShape, StreamShape};
 use crate::console::time_counts::bound;
 use crate::console::viewer::Viewer;
 use crate::problem::Problem;
@@ -69,6 +69,21 @@ impl Chosen {
             is_whole,
             cursor,
         })
+    }
+
+    /// The question for a table, which also shows the currency of amounts.
+    pub(super) fn with_currency(&self, shape: &StreamShape) -> RecordsQuery {
+        let mut query = self.query.clone();
+        let fields = self.columns.iter();
+        let mut fields = fields.filter_map(|name| shape.field(name.as_str()));
+        if let Projection::Fields(wanted) = &mut query.projection
+            && let Some(currency) = shape.field(CURRENCY)
+            && fields.any(FieldShape::is_money)
+            && !wanted.contains(&currency.name)
+        {
+            wanted.push(currency.name.clone());
+        }
+        query
     }
 }
 

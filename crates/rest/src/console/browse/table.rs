@@ -236,7 +236,10 @@ pub(super) fn row(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen, record:
         .map(|field| field.name.clone());
     let cell = |field: &FieldShape| {
         let raw = members.get(field.name.as_str());
-        let shown = raw.and_then(|raw| value::shown(raw, Some(field)));
+        let mut shown = raw.and_then(|raw| value::shown(raw, Some(field)));
+        if let Some(shown) = shown.as_mut().filter(|_| field.is_money()) {
+            value::add_currency(shown, &members);
+        }
         let leads = leading.as_ref() == Some(&field.name);
         let exact =
             raw.map(|raw| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned()));
