@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 
 import { secrets } from "./host.mjs";
 
-export async function asked(owner) {
+export async function asked(owner, judge) {
   const args = ["--data-dir", `${process.env.BROWSER_WORK}/data`, "grant", "create", "--client", "asking", "--json"];
   args.push("--connection", "mail-work", "--stream", "messages", "--fields", "id,subject");
   const made = JSON.parse(execFileSync(process.env.PDPP, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000 }));
@@ -26,6 +26,7 @@ export async function asked(owner) {
   const decide = async (name) => {
     await owner.page.goto(await refused());
     assert.match(await owner.heading(), /asks for more$/);
+    if (name === "Allow once") await judge(owner.page, "an ask");
     await owner.press(name);
     assert.equal(await owner.heading(), "Decided");
   };

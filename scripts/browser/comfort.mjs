@@ -61,6 +61,17 @@ async function drops(owner) {
   await owner.press("Discard");
 }
 
+/** A field that is ticked ticks its stream. */
+async function ticks(owner) {
+  await owner.page.goto(`${CONSOLE}/grants/new`);
+  const source = owner.page.locator("details.source").first();
+  await source.locator("summary").first().click();
+  const stream = source.locator(".stream").filter({ has: owner.page.locator("input[name=field]") }).first();
+  await stream.locator("details summary").first().click();
+  await stream.locator("input[name=field]").first().check();
+  assert.ok(await stream.locator("input[name=stream]").isChecked());
+}
+
 /** An agent's lines are those of `pdpp setup`, and the token stands apart. */
 async function connects(owner) {
   await owner.page.goto(`${CONSOLE}/grants/new`);
@@ -84,6 +95,7 @@ export async function comfort(browser, freshLink, found, callback) {
   await copies(owner);
   await finds(owner, host, callback, true);
   await drops(owner);
+  await ticks(owner);
   await connects(owner);
   assert.deepEqual(told, [], "the script fails nowhere");
   const without = await window(browser, freshLink(), false);

@@ -57,6 +57,8 @@ export async function crawled(owner, origin) {
     const policy = response.headers()["content-security-policy"];
     if (policy) policies.push(policy);
   });
+  const elsewhere = [];
+  page.on("request", (request) => { if (new URL(request.url()).origin !== origin) elsewhere.push(request.url()); });
   const seen = new Set();
   const followed = new Map();
   const judged = new Set();
@@ -98,6 +100,7 @@ export async function crawled(owner, origin) {
       if (target.origin === origin) waiting.push(target.href);
     }
   }
+  assert.deepEqual(elsewhere, [], "nothing comes from elsewhere");
   for (const policy of policies) assert.ok(!policy.includes("unsafe"), policy);
   return { pages: seen.size, kinds: judged.size };
 }

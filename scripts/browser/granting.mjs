@@ -42,6 +42,22 @@ export async function granted(owner) {
   assert.equal((await read(token, "/v1/schema")).status, 403);
 }
 
+/** What making a grant shows on the way is judged, with its mistakes. */
+export async function made(owner, judge) {
+  const { page } = owner;
+  await page.goto(new URL("/grants/new", process.env.BROWSER_CONSOLE).href);
+  await page.getByLabel("What you call the application").fill("A judged script");
+  await owner.press("Review the selection");
+  assert.match(await page.getByRole("alert").innerText(), /nothing is selected/);
+  await judge(page, "a new grant of nothing");
+  await owner.pick(2);
+  await owner.press("Review the selection");
+  await judge(page, "the review of a new grant");
+  await owner.press("Make the grant");
+  secrets.add((await page.locator("code.token").innerText()).trim());
+  await judge(page, "a grant that was made");
+}
+
 /** Compares pages seen as a grant with the answers its client gets, over the sample life. */
 export async function seen(owner) {
   const args = ["--data-dir", `${process.env.BROWSER_WORK}/data`, "grant", "create", "--client", "compared", "--json"];
@@ -54,7 +70,7 @@ export async function seen(owner) {
     ["/search?q=bridge&order=newest", "/v1/search?q=bridge&limit=20&order=newest"],
     ["/search?q=invoice+budget&connection=mail-work&stream=messages", "/v1/search?q=invoice+budget&limit=20&streams=messages"],
     ["/browse/mail-work/messages?order=asc", "/v1/streams/messages/records?limit=50&order=asc"],
-    ["/timeline?day=2026-03-03", "/v1/streams/messages/records?limit=50&filter[received_at][gte]=2026-03-03&filter[received_at][lt]=2026-03-04"],
+    ["/timeline?day=2026-03-03", "/v1/streams/messages/records?limit=50&order=asc&filter[received_at][gte]=2026-03-03&filter[received_at][lt]=2026-03-04"],
   ];
   for (const [path, question] of pairs) {
     await owner.page.goto(`${ORIGIN}${path}&as=${made.grant_id}`);
@@ -62,7 +78,13 @@ export async function seen(owner) {
     const { status, body } = await read(made.access_token, question);
     assert.equal(status, 200, question);
     assert.ok(body.data.length > 0, `${question} finds something`);
-    assert.deepEqual([...new Set(links)].sort(), body.data.map(record).sort(), path);
+    assert.deepEqual([...new Set(links)], body.data.map(record), path);
+    const shown = await owner.page.locator("main").innerText();
+    const spaced = (text) => text.replace(/\s+/g, " ").trim();
+    for (const one of body.data) {
+      const subject = spaced(one.data?.subject ?? one.title ?? "");
+      assert.ok(spaced(shown).includes(subject.slice(0, 100)), `${path} shows ${subject}`);
+    }
   }
   return pairs.length;
 }

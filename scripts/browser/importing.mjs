@@ -118,9 +118,11 @@ export async function hostile(owner, judge) {
   writeFileSync(file, `${JSON.stringify(HOSTILE)}\n`);
   await upload(owner, [file]);
   await settled(owner, "What would be imported");
+  await judge(page, "what would be imported");
   await page.locator("select[name=to0]").selectOption("notes/notes");
   await owner.press("Import");
   await settled(owner, "Imported");
+  await judge(page, "what was imported");
   assert.match(await page.locator("ul.figures li").first().innerText(), /^1\s+new$/);
   const told = [];
   page.on("dialog", (dialog) => told.push(dialog.message()));

@@ -11,7 +11,7 @@ import { conformance } from "./conformance.mjs";
 import { discovered, Host, secrets } from "./host.mjs";
 import { launched, Owner, windowOf } from "./owner.mjs";
 import { crawled } from "./crawl.mjs";
-import { granted, seen } from "./granting.mjs";
+import { granted, made, seen } from "./granting.mjs";
 import { comfort } from "./comfort.mjs";
 import { followed, hostile, imported, keyboard, saved } from "./importing.mjs";
 import { judge, toured } from "./pages.mjs";
@@ -155,7 +155,8 @@ try {
   done("from an empty server to a backup, without a terminal: files, a mail, its attachment, a month, a grant, what was read, less of it, its end");
   await granted(owner);
   done("a grant is made, narrowed, seen through, looked at and ended without a script");
-  await asked(owner);
+  await made(judged, judge);
+  await asked(judged, judge);
   done("a client of the official SDK asks beyond its grant, and reads what the owner allows");
   done(`${await seen(owner)} pages seen as a grant have what its client gets`);
   done(`${await imported(owner)} kinds of exports are uploaded, recognised, tried and imported without a script`);

@@ -8,6 +8,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 const TELEPHONE = { width: 390, height: 844 };
 const SCREEN = { width: 1280, height: 900 };
+/** The narrowest and the widest window that a page must fit into. */
+const WIDTHS = [360, 1600];
 
 /** Judges the page that stands there, on a telephone and on a screen, in light and dark. */
 export async function judge(page, what) {
@@ -25,6 +27,14 @@ export async function judge(page, what) {
     for (const rule of ["color-contrast", "document-title", "html-has-lang", "region"]) {
       assert.ok(found.passes.includes(rule), `${where}: ${rule} was not judged`);
     }
+  }
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 800 });
+    const { scrollWidth, clientWidth } = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return { scrollWidth, clientWidth };
+    });
+    assert.ok(scrollWidth <= clientWidth, `${what}, ${width} scrolls sideways: ${scrollWidth} > ${clientWidth}`);
   }
 }
 
@@ -70,6 +80,8 @@ export async function toured({ stranger, owner, host, origin }) {
   await at(owner, "", "a review", await owner.heading());
   await owner.press("Allow");
   await at(owner, "", "an approval", "Allowed");
+  await at(owner, "/grants", "grants with one that waits", "Grants");
+  assert.equal(await owner.page.getByRole("heading", { name: "Waiting", exact: true }).count(), 1);
   await host.polled(device);
   await host.reads("a");
   await at(owner, "/", "the first page with a grant", "Your records");

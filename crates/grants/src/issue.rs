@@ -209,12 +209,34 @@ pub enum IssueError {
 }
 
 /// What [`issue`] would give, without giving it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Preview {
-    pub grants: Vec<Grant>,
+    approval: NewApproval,
     /// What their token could read.
     pub authority: Authority,
     pub expires_at: Instant,
+}
+
+impl Preview {
+    pub fn grants(&self) -> &[Grant] {
+        &self.approval.grants
+    }
+
+    /// Names what would be given: to whom, in which words, and whether once.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.approval.client_id.as_str().as_bytes());
+        for grant in self.grants() {
+            hash.update(b"\n");
+            hash.update(agreed(grant).digest.as_bytes());
+        }
+        URL_SAFE_NO_PAD.encode(hash.finalize())
+    }
+
+    /// Issues exactly this.
+    pub fn issue(self, store: &dyn Store) -> Result<Issued, IssueError> {
+        give(store, self.approval, self.expires_at)
+    }
 }
 
 /// Looks at what the selection names, as it would be issued now.
@@ -226,15 +248,15 @@ pub fn preview<'a>(
     clock: &dyn Clock,
 ) -> Result<Preview, IssueError> {
     let (approval, expires_at) = prepared(store, selection, client.into(), expires, clock.now())?;
-    let authority = match (approval.package, approval.grants.as_slice()) {
+    let authority = match (&approval.package, approval.grants.as_slice()) {
         (None, [grant]) => GrantedAuthority::from_grant(grant)?,
         (None, several) => {
             GrantedAuthority::from_package(PackageId::parse(random_id("gpkg_")?)?, several)?
         }
-        (Some(package), several) => GrantedAuthority::from_package(package, several)?,
+        (Some(package), several) => GrantedAuthority::from_package(package.clone(), several)?,
     };
     Ok(Preview {
-        grants: approval.grants,
+        approval,
         authority: Authority::Granted(authority),
         expires_at,
     })
@@ -264,10 +286,18 @@ pub fn issue<'a>(
     expires: Option<Instant>,
     clock: &dyn Clock,
 ) -> Result<Issued, IssueError> {
-    let now = clock.now();
-    let (mut approval, expires_at) = prepared(store, selection, client.into(), expires, now)?;
+    let (approval, expires_at) = prepared(store, selection, client.into(), expires, clock.now())?;
+    give(store, approval, expires_at)
+}
+
+/// Issues what was prepared, with a token.
+fn give(
+    store: &dyn Store,
+    mut approval: NewApproval,
+    expires_at: Instant,
+) -> Result<Issued, IssueError> {
     let access_token = Secret::random("pdpp_at_")?;
-    approval.token = Some(new_token(&access_token, now, expires_at)?);
+    approval.token = Some(new_token(&access_token, approval.issued_at, expires_at)?);
     store.approve(&approval)?;
     let NewApproval {
         package, grants, ..

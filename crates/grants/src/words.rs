@@ -38,7 +38,16 @@ impl Wording {
 
     /// What a grant or package gives, a line for each connection and stream, then the terms that are not usual.
     pub fn overview(&self, overview: &Overview) -> Vec<String> {
-        let mut lines = self.rows(&overview.streams);
+        self.overview_with(overview, ConnectionId::to_string)
+    }
+
+    /// The same with connections by the names that they are given, which must be harmless.
+    pub fn overview_with(
+        &self,
+        overview: &Overview,
+        name: impl Fn(&ConnectionId) -> String,
+    ) -> Vec<String> {
+        let mut lines = self.rows(&overview.streams, &name);
         for grant in &overview.grants {
             for line in self.terms(&Terms::from_grant(grant)) {
                 if !lines.contains(&line) {
@@ -61,7 +70,7 @@ impl Wording {
                 .find(is_row)
                 .and_then(|one| one.closed.clone());
         }
-        let mut lines = self.rows(&rows);
+        let mut lines = self.rows(&rows, &ConnectionId::to_string);
         lines.extend(self.terms(&Terms::from_grant(grant)));
         lines
     }
@@ -99,6 +108,10 @@ impl Wording {
     }
 
     pub fn row(&self, connection: &ConnectionId, stream: &GrantedStream) -> String {
+        self.row_of(connection.as_str(), stream)
+    }
+
+    fn row_of(&self, connection: &str, stream: &GrantedStream) -> String {
         let fields = stream.fields.iter().map(FieldName::as_str);
         let mut parts = vec![self.names("field", fields)];
         parts.extend(self.limits(stream));
@@ -202,11 +215,11 @@ impl Wording {
         }
     }
 
-    fn rows(&self, rows: &[IssuedStream]) -> Vec<String> {
+    fn rows(&self, rows: &[IssuedStream], name: &dyn Fn(&ConnectionId) -> String) -> Vec<String> {
         let shown = rows.iter().take(self.most);
         let mut lines: Vec<String> = shown
             .map(|row| {
-                let words = self.row(&row.connection_id, &row.granted());
+                let words = self.row_of(&name(&row.connection_id), &row.granted());
                 match &row.closed {
                     None => words,
                     Some(why) => format!("{words}; closed: {}", (self.harmless)(why)),

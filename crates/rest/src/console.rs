@@ -55,6 +55,7 @@ use crate::problem::{HasOwnBody, Problem};
 use crate::table::{Content, Endpoint, Handler, HandlerResult, SuccessResponse, Verb};
 
 pub(crate) use self::consent::consent_path;
+pub(crate) use self::frame::SeenAs;
 pub(crate) use self::home::wants_page;
 pub(crate) use self::import::ImportJobs;
 pub(crate) use self::overview::Readings;
@@ -65,8 +66,11 @@ pub(crate) use self::sign_in_attempt::lane;
 
 pub(crate) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
+/// The route that takes files.
+pub(crate) const UPLOAD: &str = "uploadImport";
+
 macro_rules! page {
-    ($verb:ident $path:literal, $operation:literal, $handler:path) => {
+    ($verb:ident $path:literal, $operation:expr, $handler:path) => {
         Endpoint {
             verb: Verb::$verb,
             path: $path,
@@ -133,7 +137,7 @@ pub(crate) static PAGES: &[Endpoint] = &[
     page!(Post "/records/{connection_id}/{stream}/{record_id}/delete", "deleteRecordOnPage", record::delete::delete),
     page!(Get "/records/{connection_id}/{stream}/{record_id}/file", "getRecordFile", record::file::send),
     page!(Get "/import", "pageImport", import::show),
-    page!(Post "/import", "uploadImport", import::upload),
+    page!(Post "/import", UPLOAD, import::upload),
     page!(Get "/import/{id}", "pageUpload", import::show_upload),
     page!(Post "/import/{id}", "decideImport", import::decide),
     page!(Get "/connections", "pageConnections", connections::index),
@@ -148,6 +152,32 @@ pub(crate) static PAGES: &[Endpoint] = &[
     asset!("/icon.svg", "getIcon", assets::icon),
 ];
 
+/// The page nearest above an address that only takes forms.
+pub(crate) fn page_above(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let is_page = |asked: &[&str]| {
+        PAGES.iter().any(|page| {
+            let mut known = page.path.split('/').skip(1);
+            let mut asked = asked.iter();
+            page.verb == Verb::Get
+                && asked.all(|part| {
+                    known
+                        .next()
+                        .is_some_and(|known| known == *part || known.starts_with('{'))
+                })
+                && known.next().is_none()
+        })
+    };
+    let above = (1..parts.len())
+        .rev()
+        .filter_map(|length| parts.get(..length));
+    let above = above.into_iter().find(|above| is_page(above));
+    format!(
+        "/{}",
+        above.map(|above| above.join("/")).unwrap_or_default()
+    )
+}
+
 #[derive(Template)]
 #[template(path = "failure.html")]
 struct FailurePage<'a> {
@@ -158,7 +188,12 @@ struct FailurePage<'a> {
     request_id: &'a str,
 }
 
-pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &str) -> Vec<u8> {
+pub(crate) fn failure_page(
+    status: StatusCode,
+    error: &ReadError,
+    seen_as: Option<&SeenAs>,
+    request_id: &str,
+) -> Vec<u8> {
     let title = match status.as_u16() {
         403 => "Not allowed",
         404 => "Not found",
@@ -168,7 +203,7 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
         _ => "That did not work",
     };
     let page = FailurePage {
-        frame: Frame::without_session(),
+        frame: Frame::without_session(seen_as.cloned()),
         title,
         message: &format::label(&error.message),
         hint: &format::label(error.hint.as_deref().unwrap_or_default()),
@@ -176,6 +211,11 @@ pub(crate) fn failure_page(status: StatusCode, error: &ReadError, request_id: &s
     };
     // If the template fails, the title is left.
     page.render().unwrap_or_else(|_| title.to_owned()).into()
+}
+
+/// A failure as a page, with the headers of one.
+pub(crate) fn failure(problem: Problem) -> Response {
+    with_security_headers(problem.into_page().into_response())
 }
 
 fn html(status: StatusCode, page: &impl Template) -> HandlerResult {
@@ -246,4 +286,23 @@ fn allow_form_target(mut response: Response, origin: &str) -> Response {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn above_an_address_that_only_takes_forms_is_the_page_of_the_form() {
+        for (path, page) in [
+            ("/sign-out", "/"),
+            ("/grants/new/review", "/grants/new"),
+            ("/grants/grt_1/budget", "/grants/grt_1"),
+            ("/sessions/s1/end", "/sessions"),
+            ("/connections/a%2Fb/rename", "/connections/a%2Fb"),
+            ("/settings/backup", "/settings"),
+        ] {
+            assert_eq!(page_above(path), page);
+        }
+    }
 }

@@ -124,8 +124,16 @@ fn misdirected(service: &Service, headers: &HeaderMap) -> Response {
     );
     let error = ReadError::new(ErrorCode::MisdirectedRequest, message).with_hint(hint);
     let problem = Problem::from(error).with_status(StatusCode::MISDIRECTED_REQUEST);
+    let problem = if console::wants_page(headers) {
+        problem.into_page()
+    } else {
+        problem
+    };
     let id = observe::request_id(headers);
     let mut response = observe::error_response(&problem, &id);
+    if console::wants_page(headers) {
+        response = console::with_security_headers(response);
+    }
     observe::set_standard_headers(response.headers_mut(), &id);
     let (status, took) = (response.status().as_u16(), began.elapsed());
     service.metrics.record(NO_ROUTE, status, took);

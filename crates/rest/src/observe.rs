@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use contract::error::{ErrorCode, ReadError};
 
+use crate::console;
 use crate::metrics::NO_ROUTE;
 use crate::params::quoted;
 use crate::problem::{HasOwnBody, Problem};
@@ -37,6 +38,10 @@ pub fn is_logged(event: &tracing::Metadata<'_>) -> bool {
     *event.level() <= tracing::Level::WARN || OWN_CRATES.contains(&owner)
 }
 
+/// Marks the response to a request whose handler panicked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panicked;
+
 /// What a handler reports about a request.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestLabels {
@@ -53,8 +58,14 @@ pub(crate) async fn observe(
     let in_flight = service.metrics.begin();
     let id = request_id(request.headers());
     let method = request.method().clone();
+    let wants_page = console::wants_page(request.headers());
     let mut response = next.run(request).await;
-    let problem = take_problem(&mut response);
+    let mut problem = take_problem(&mut response);
+    // Whoever failed without a word did not know who asked.
+    if wants_page && response.extensions_mut().remove::<Panicked>().is_some() {
+        problem = problem.map(Problem::into_page);
+        response = console::with_security_headers(response);
+    }
     if let Some(problem) = &problem {
         write_error_body(&mut response, problem, &id);
     }

@@ -29,6 +29,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::StoreError;
 
+pub(crate) use export::export_line;
 pub use import::{ImportFiles, import_files};
 pub(crate) use progress::stream_bytes;
 pub use upload_frames::{FileName, UploadFrame};

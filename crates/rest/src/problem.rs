@@ -9,7 +9,7 @@ use contract::error::{ErrorCode, ReadError, error_type_of_status};
 use grants::oauth::OAuthError;
 use serde_json::{Map, Value, json};
 
-use crate::console;
+use crate::console::{self, SeenAs};
 
 /// The `Retry-After` while the index is being built or the storage does not answer, in seconds.
 pub(crate) const RETRY_SECONDS: &str = "5";
@@ -28,6 +28,8 @@ struct Extra {
     /// Further members of the error.
     more: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// The grant through which a page is looked at.
+    seen_as: Option<SeenAs>,
 }
 
 /// Marks an error response that already has a body, such as a form with its mistakes.
@@ -88,6 +90,12 @@ impl Problem {
         self.extra
             .headers
             .extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
+        self
+    }
+
+    /// A page that is looked at as a grant sees it stays so when it fails.
+    pub(crate) fn seen_as(mut self, seen_as: Option<&SeenAs>) -> Self {
+        self.extra.seen_as = seen_as.cloned();
         self
     }
 
@@ -167,7 +175,12 @@ impl Problem {
             }
             ErrorFormat::Page => (
                 console::HTML,
-                console::failure_page(self.status(), &self.error, request_id),
+                console::failure_page(
+                    self.status(),
+                    &self.error,
+                    self.extra.seen_as.as_ref(),
+                    request_id,
+                ),
             ),
         }
     }

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Version};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Version};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, on};
 use contract::error::{ErrorCode, ReadError};
@@ -25,7 +25,7 @@ use crate::console::{self, PAGES};
 use crate::endpoints::ENDPOINTS;
 use crate::hosted;
 use crate::hosts::{self, RequestedHost};
-use crate::observe::{RequestLabels, check_version, observe};
+use crate::observe::{Panicked, RequestLabels, check_version, observe};
 use crate::owner::OWNER_ENDPOINTS;
 use crate::params::Params;
 use crate::peer::Peer;
@@ -77,6 +77,9 @@ fn build(service: Service, auth_mode: AuthMode) -> Router {
         let handler = move |request: Request| async move { route.handle(request).await };
         router = router.route(endpoint.path, on(filter, handler));
     }
+    if auth_mode == AuthMode::Bearer {
+        router = router.method_not_allowed_fallback(wrong_method);
+    }
     with_layers(router.fallback(no_route), service)
 }
 
@@ -94,7 +97,17 @@ async fn no_route(request: Request) -> Response {
     }
     let error = ReadError::new(ErrorCode::NotFound, "There is no page at this address.")
         .with_hint("It may have been mistyped, or the page has moved.");
-    console::with_security_headers(Problem::from(error).into_page().into_response())
+    console::failure(error.into())
+}
+
+/// What answers a method that an address does not take: a browser that comes back to where it sent a form is led to the page
+/// of that form.
+async fn wrong_method(request: Request) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && console::wants_page(request.headers()) {
+        return console::see_other(&console::page_above(request.uri().path()));
+    }
+    Problem::from_status(StatusCode::METHOD_NOT_ALLOWED).into_response()
 }
 
 /// The layers around all routes, innermost first.
@@ -117,7 +130,10 @@ fn is_our_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -
 }
 
 fn after_panic(_: Box<dyn Any + Send>) -> Response {
-    Problem::internal("a handler panicked", &"see the panic message above").into_response()
+    let problem = Problem::internal("a handler panicked", &"see the panic message above");
+    let mut response = problem.into_response();
+    response.extensions_mut().insert(Panicked);
+    response
 }
 
 #[derive(Clone)]
@@ -141,7 +157,7 @@ impl Route {
         });
         let mut response = result.unwrap_or_else(|problem| match self.endpoint.handler {
             Handler::OAuth(_) => problem.into_oauth().into_response(),
-            Handler::Page(_) => console::with_security_headers(problem.into_page().into_response()),
+            Handler::Page(_) => console::failure(problem),
             _ => problem.into_response(),
         });
         if let Some(kind) = labels.token {
@@ -173,12 +189,15 @@ impl Route {
             path: path.iter().map(|(_, part)| part.to_owned()).collect(),
             params: Params::parse(query.unwrap_or_default())?,
             headers: parts.headers,
+            seen_as: Arc::default(),
             body,
         };
         let is_read = matches!(self.endpoint.handler, Handler::Reader(_));
         let client = caller.clone().filter(|one| is_read && one.is_client());
         let Some(client) = client else {
-            return self.finish(self.start(caller, context)?).await;
+            let seen_as = Arc::clone(&context.seen_as);
+            let answered = self.finish(self.start(caller, context)?).await;
+            return answered.map_err(|problem| problem.seen_as(seen_as.get()));
         };
         let again = context.without_body();
         match self.finish(self.start(caller, context)?).await {
@@ -190,8 +209,9 @@ impl Route {
     }
 
     async fn finish(&self, running: HandlerFuture) -> HandlerResult {
-        // The owner may wait, and can stop the request.
-        if self.auth_mode == AuthMode::OwnerSocket {
+        // The owner may wait, and can stop the request. Files take as long as their bytes come, which is bounded by how long
+        // they may pause.
+        if self.auth_mode == AuthMode::OwnerSocket || self.endpoint.operation == console::UPLOAD {
             return running.await;
         }
         let limit = self.service.limits.time_for(self.endpoint.verb);
@@ -390,11 +410,20 @@ mod tests {
         let broken = Router::new().route("/", get(|| async { panic!("a secret") as Response }));
         let request = Request::get("/").body(Body::empty()).unwrap();
         let router = with_layers(broken, Arc::new(service));
-        let response = router.oneshot(request).await.unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key("request-id"));
         let body = axum::body::to_bytes(response.into_body(), 10_000).await;
         let body = String::from_utf8(body.unwrap().to_vec()).unwrap();
         assert!(body.contains("internal_error") && !body.contains("secret"));
+        // For a browser it is a page.
+        let request = Request::get("/").header("accept", "text/html");
+        let request = request.body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key("content-security-policy"));
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await;
+        let body = String::from_utf8(body.unwrap().to_vec()).unwrap();
+        assert!(body.contains("<h1>Something failed here</h1>") && !body.contains("secret"));
     }
 }

@@ -76,6 +76,8 @@ pub struct Limits {
     /// The most lines of an ingest body; each may need a receipt.
     pub ingest_lines: u64,
     pub blob_bytes: u64,
+    /// The largest upload of exports in the browser.
+    pub upload_bytes: u64,
     /// The largest declaration.
     pub declaration_bytes: u64,
     pub read_time: Duration,
@@ -99,6 +101,7 @@ impl Default for Limits {
             unpacked_bytes: 512 * MIB,
             ingest_lines: 500_000,
             blob_bytes: 1024 * MIB,
+            upload_bytes: 4096 * MIB,
             declaration_bytes: 4 * MIB,
             read_time: Duration::from_secs(30),
             write_time: Duration::from_mins(10),

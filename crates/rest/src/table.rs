@@ -3,13 +3,14 @@
 
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
 use crate::auth::Caller;
+use crate::console::SeenAs;
 use crate::params::Params;
 use crate::problem::Problem;
 use crate::service::Service;
@@ -75,6 +76,8 @@ pub(crate) struct RequestContext {
     pub(crate) headers: HeaderMap,
     /// The client's address, as far as it is known.
     pub(crate) address: IpAddr,
+    /// The grant through which a page is looked at, once that is known.
+    pub(crate) seen_as: Arc<OnceLock<SeenAs>>,
     pub(crate) body: Body,
 }
 
@@ -88,6 +91,7 @@ impl RequestContext {
             params: self.params.clone(),
             headers: self.headers.clone(),
             address: self.address,
+            seen_as: Arc::clone(&self.seen_as),
             body: Body::empty(),
         }
     }

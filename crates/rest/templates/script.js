@@ -62,6 +62,13 @@
     field.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
   }
 
+  // A ticked field ticks its stream, as the server does.
+  function tickStream(event) {
+    const { name, checked } = event.target;
+    const stream = name === "field" && checked && event.target.closest(".stream");
+    if (stream) stream.querySelector("input[name=stream]").checked = true;
+  }
+
   // Files may be dropped anywhere on the page that takes them.
   function droppable(form) {
     const input = form.querySelector("input[type=file]");
@@ -114,6 +121,7 @@
     copyable(within);
     all("input[data-filter]", within).forEach(filter);
     all("form.drop", within).forEach(droppable);
+    all("#choices", within).forEach((choices) => choices.addEventListener("change", tickStream));
   }
   begin(document);
   follow();

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use contract::time::Instant;
 use grants::sign_in::{SignIn, Visitor, new_code};
 use store::Catalog as _;
 
@@ -15,17 +14,12 @@ use crate::{BenchError, PROBES, TargetLine, Unit};
 
 /// The promise: seconds of a page beyond twice its reads.
 const OVERHEAD: f64 = 0.005;
-/// The months that the overview shows, in days around today.
-const DAYS_BACK: i64 = 90 * 30;
-const DAYS_AHEAD: i64 = 9 * 30;
-const DAY: i64 = 86_400 * 1_000_000;
 
 /// The owner, in a browser and with a token.
 struct Owner {
     cookie: String,
     token: grants::Secret,
     connection: String,
-    now: Instant,
 }
 
 pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
@@ -84,7 +78,6 @@ impl Owner {
             cookie: format!("pdpp_session={}", session.secret.expose()),
             token: token.map_err(|error| refused(&error))?.access_token,
             connection: connection.id.to_string(),
-            now,
         })
     }
 
@@ -105,7 +98,12 @@ impl Owner {
             (
                 "overview",
                 "/".to_owned(),
-                vec![streams.clone(), stream.clone(), self.months()],
+                vec![
+                    streams.clone(),
+                    stream.clone(),
+                    self.spread("year"),
+                    self.spread("month"),
+                ],
             ),
             ("search, rare word", rare, rare_reads),
             ("search, common word", common, common_reads),
@@ -117,15 +115,10 @@ impl Owner {
         ]
     }
 
-    /// How many messages each month has, as the overview asks.
-    fn months(&self) -> String {
-        let day = |days: i64| Instant(self.now.0 + days * DAY).to_rfc3339_millis();
-        format!(
-            "{}&granularity=month&filter%5Bsent_at%5D%5Bgte%5D={}&filter%5Bsent_at%5D%5Blt%5D={}",
-            self.aggregate("metric=count&group_by_time=sent_at"),
-            day(-DAYS_BACK),
-            day(DAYS_AHEAD)
-        )
+    /// How many messages each unit of time has, as the overview asks.
+    fn spread(&self, unit: &str) -> String {
+        let counted = self.aggregate("metric=count&group_by_time=sent_at");
+        format!("{counted}&granularity={unit}")
     }
 
     fn aggregate(&self, what: &str) -> String {
@@ -145,7 +138,7 @@ impl Owner {
             streams,
             self.aggregate("metric=sum&field=size_bytes"),
             self.aggregate("metric=sum&field=amount"),
-            self.aggregate("metric=count&group_by_time=sent_at&granularity=year"),
+            self.spread("year"),
         ]
     }
 }

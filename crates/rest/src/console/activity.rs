@@ -1,6 +1,7 @@
 //! What was read under a grant: what its client knows by now, and call by call.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use askama::Template;
@@ -32,7 +33,9 @@ use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
 /// Calls on a page.
-const CALLS: usize = 50;
+const CALLS: usize = 25;
+/// Records of a call that is looked at alone.
+const CALL_RECORDS: usize = 100;
 /// How many calls the summary counts, and how many are read at once.
 const COUNTED: usize = 100_000;
 const PAGE: usize = 1_000;
@@ -55,7 +58,10 @@ struct ActivityPage {
     is_cut: bool,
     q: String,
     known: Vec<KnownRecord>,
-    more_known: usize,
+    /// Further known records; empty where there are none.
+    next_known: String,
+    /// All calls, where one is looked at alone.
+    all_calls: String,
     days: Vec<DayOfCalls>,
     earlier: String,
     proof: String,
@@ -76,7 +82,26 @@ struct Asked {
     id: String,
     q: String,
     before: Option<u64>,
+    /// The call that is looked at alone, and from which of its records on.
+    call: Option<u64>,
+    from: usize,
+    /// From which known record on.
+    known: usize,
     verifies: bool,
+}
+
+impl Asked {
+    fn address(&self) -> Address {
+        Address::of_parts("/grants", &[&self.id, "activity"])
+    }
+
+    /// Which records of a call are shown.
+    fn shown(&self) -> Range<usize> {
+        match self.call {
+            Some(_) => self.from..self.from.saturating_add(CALL_RECORDS),
+            None => 0..RECORDS,
+        }
+    }
 }
 
 /// `GET /grants/{id}/activity`
@@ -89,25 +114,32 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         id: context.part(0).to_owned(),
         q: form.value("q").trim().to_owned(),
         before: form.value("before").parse().ok(),
+        call: form.value("call").parse().ok(),
+        from: form.value("from").parse().unwrap_or_default(),
+        known: form.value("known").parse().unwrap_or_default(),
         verifies: !form.value("verify").is_empty(),
     };
     let service = Arc::clone(&context.service);
-    let q = asked.q.clone();
-    let read = blocking(Arc::clone(&service), move |service| read(service, &asked));
-    let read = read.await?;
-    let found = found_by_words(&service, &q).await;
-    let matching = matching(&read.known, &q, &found);
+    let read = blocking(Arc::clone(&service), move |service| {
+        Ok((read(service, &asked)?, asked))
+    });
+    let (read, asked) = read.await?;
+    let found = found_by_words(&service, &asked.q).await;
+    let matching = matching(&read.known, &asked.q, &found);
+    let shown = asked.shown();
     let listed: Vec<DisclosedCall> = read.listed.into_iter().map(DisclosedCall::from).collect();
     let of_calls = listed
         .iter()
-        .flat_map(|call| call.records.iter().take(RECORDS));
+        .flat_map(|call| call.records.iter().skip(shown.start).take(shown.len()));
     let known = matching
         .iter()
+        .skip(asked.known)
         .take(KNOWN)
         .map(|(handle, _)| handle.as_str());
     let titles = Titles::read(&service, known.chain(of_calls.map(String::as_str))).await;
     let known = matching
         .iter()
+        .skip(asked.known)
         .take(KNOWN)
         .map(|(handle, times)| KnownRecord {
             link: record_link(handle, &titles),
@@ -121,10 +153,20 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         fields_known: read.known.fields_in_words(),
         calls_counted: format_count(count(read.known.calls), "call"),
         is_cut: read.known.calls >= COUNTED,
-        more_known: matching.len().saturating_sub(KNOWN),
+        next_known: match asked.known.saturating_add(KNOWN) {
+            next if next < matching.len() => {
+                let address = asked.address().with("q", &asked.q);
+                format!("{}#known", address.with("known", &next.to_string()))
+            }
+            _ => String::new(),
+        },
+        all_calls: match asked.call {
+            Some(_) => asked.address().to_string(),
+            None => String::new(),
+        },
         known: known.collect(),
-        q,
-        days: days(&listed, &titles),
+        days: days(&listed, &asked, &titles),
+        q: asked.q,
         earlier: read.earlier,
         proof: read.proof,
     };
@@ -145,12 +187,15 @@ fn read(service: &Service, asked: &Asked) -> Result<Read, Problem> {
     let shown = grants::show(&*service.store, &asked.id, service.now(), 0);
     let overview = shown.map_err(|error| problem(&error))?.overview;
     let known = known(service, &overview)?;
-    let mut listed = calls(service, &overview, asked.before, CALLS + 1)?;
+    let mut listed = match asked.call {
+        Some(call) => calls(service, &overview, call.checked_add(1), 1)?,
+        None => calls(service, &overview, asked.before, CALLS + 1)?,
+    };
+    listed.retain(|one| asked.call.is_none_or(|call| one.sequence == call));
     let has_more = listed.len() > CALLS;
     listed.truncate(CALLS);
     let earlier = listed.last().filter(|_| has_more).map(|last| {
-        let address = Address::of_parts("/grants", &[&asked.id, "activity"]);
-        let address = address.with("q", &asked.q);
+        let address = asked.address().with("q", &asked.q);
         address
             .with("before", &last.sequence.to_string())
             .to_string()
@@ -276,11 +321,11 @@ fn matching(known: &Known, q: &str, found: &BTreeSet<String>) -> Vec<(String, u6
     records
 }
 
-fn days(calls: &[DisclosedCall], titles: &Titles) -> Vec<DayOfCalls> {
+fn days(calls: &[DisclosedCall], asked: &Asked, titles: &Titles) -> Vec<DayOfCalls> {
     let mut days: Vec<DayOfCalls> = Vec::new();
     for call in calls {
         let name = Instant::parse(&call.at).map(day_name).unwrap_or_default();
-        let row = CallRow::from_call(call, titles);
+        let row = CallRow::from_call(call, &asked.id, asked.shown(), titles);
         match days.last_mut() {
             Some(day) if day.name == name => day.calls.push(row),
             _ => days.push(DayOfCalls {

@@ -1,7 +1,7 @@
 //! The text of a record as blocks that a page can show: paragraphs, headings, lists, code, and quotes of mail, which are
 //! folded. What marks them stays text wherever it is not understood; nothing of a record becomes markup.
 
-use super::format::readable;
+use super::format::{format_number, readable};
 
 /// The longest text that is laid out, in characters.
 const MAX_CHARS: usize = 200_000;
@@ -38,7 +38,8 @@ pub(super) enum Span {
 pub(super) struct BodyText {
     pub(super) blocks: Vec<Block>,
     /// How many characters are not shown.
-    pub(super) left_out: usize,
+    /// Empty for none.
+    pub(super) left_out: String,
 }
 
 pub(super) fn lay_out(text: &str) -> BodyText {
@@ -51,7 +52,10 @@ pub(super) fn lay_out(text: &str) -> BodyText {
     layout.close();
     BodyText {
         blocks: layout.blocks,
-        left_out: rest.chars().count(),
+        left_out: match rest.chars().count() {
+            0 => String::new(),
+            left => format_number(u64::try_from(left).unwrap_or(u64::MAX)),
+        },
     }
 }
 
@@ -322,7 +326,7 @@ mod tests {
     #[test]
     fn a_very_long_text_is_cut_openly() {
         let body = lay_out(&"x".repeat(MAX_CHARS + 7));
-        assert_eq!(body.left_out, 7);
+        assert_eq!(body.left_out, "7");
         assert_eq!(body.blocks.len(), 1);
     }
 }

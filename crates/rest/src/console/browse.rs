@@ -4,33 +4,37 @@ mod chosen;
 pub(super) mod download;
 mod table;
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::http::StatusCode;
 use contract::aggregate::{AggregateQuery, Granularity, GroupBy, Grouping, Metric};
+use contract::error::ReadError;
 use contract::id::StreamName;
 use contract::query::Filter;
 use contract::reader::ReadContract as _;
 use jiff::civil::Date;
+use serde_json::value::RawValue;
 
 use self::chosen::Chosen;
 pub(super) use self::table::day_of;
-use self::table::{Chip, Column, RangeForm, Row};
+use self::table::{Chip, Column, RangeForm, Row, Turn};
 use super::address::Address;
 use super::chart::{Bucket, Chart};
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
 use super::html;
-use super::moment;
 use super::sources::{Source, Sources};
-use super::stream_shape::{FieldShape, StreamShape, title};
+use super::stream_shape::{CURRENCY, FieldShape, StreamShape, title};
+use super::time_counts::{self, after, by_time, is_monthly};
 use super::value::figure;
 use super::viewer::Viewer;
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
-/// Up to so many years are shown month by month.
-const MONTHLY_YEARS: usize = 8;
 const SUMS: usize = 3;
+/// How many currencies have a sum of their own.
+const CURRENCIES: u32 = 6;
 
 #[derive(Template)]
 #[template(path = "browse.html")]
@@ -38,6 +42,7 @@ struct BrowsePage {
     frame: Frame,
     sources: Vec<SourceCard>,
     total: String,
+    timeline: String,
 }
 
 struct SourceCard {
@@ -73,6 +78,8 @@ struct StreamPage {
     ranges: Vec<RangeForm>,
     /// The parameters a form keeps.
     kept: Vec<(String, String)>,
+    /// The order of the rows, where they have one.
+    turn: Option<Turn>,
     rows: Vec<Row>,
     clear: String,
     csv: String,
@@ -91,6 +98,7 @@ pub(super) async fn index(context: RequestContext) -> HandlerResult {
     let cards = sources.0.iter().map(|source| card(&viewer, source));
     let page = BrowsePage {
         total: format_count(sources.records(), "record"),
+        timeline: viewer.address("/timeline").to_string(),
         sources: cards.collect(),
         frame: viewer.frame,
     };
@@ -131,7 +139,7 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
     let name = crate::query_params::stream(&name, viewer.is_owner())?;
     let shape = StreamShape::read(&viewer, &name, &connection).await?;
     let chosen = Chosen::new(&viewer, &shape, (&connection, name))?;
-    let found = viewer.reader.records(chosen.query.clone()).await?;
+    let found = viewer.reader.records(chosen.with_currency(&shape)).await?;
     let meta = found.meta.as_ref();
     let count = meta.and_then(|meta| meta.count.as_option()?.value());
     let sources = Sources::read(&viewer).await?;
@@ -139,6 +147,7 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
     let saved = stream_address(&connection, chosen.query.stream.as_str()).to_string() + "/download";
     let saved = viewer.here.clone().without(&[]).on(&saved);
     let next = found.next_cursor();
+    let ranges = table::ranges(&shape, &chosen);
     let page = StreamPage {
         label: shape.label.clone(),
         about: shape.about.clone(),
@@ -154,8 +163,9 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
         chips: table::chips(&viewer, &shape, &chosen),
         columns: table::columns(&viewer, &shape, &chosen),
         choices: table::choices(&shape, &chosen),
-        ranges: table::ranges(&shape, &chosen),
-        kept: table::kept(&viewer),
+        kept: table::kept(&viewer, &ranges),
+        ranges,
+        turn: table::turn(&viewer, &shape, &chosen),
         rows: found
             .data
             .iter()
@@ -181,22 +191,58 @@ pub(super) async fn stream(context: RequestContext) -> HandlerResult {
 async fn sums(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Vec<(String, String)> {
     let mut sums = Vec::new();
     for field in shape.fields.iter().filter(|field| field.sums).take(SUMS) {
-        let metric = Metric::Sum(field.name.clone());
-        let Ok(mut query) = AggregateQuery::new(chosen.query.stream.clone(), metric, None) else {
-            continue;
-        };
-        query.connection_id.clone_from(&chosen.query.connection_id);
-        query.filters.clone_from(&chosen.query.filters);
-        let answer = viewer.reader.aggregate(query).await;
-        let value = answer.ok().and_then(|answer| answer.value);
-        if let Some(value) = value.filter(|value| value.get() != "null") {
-            sums.push((
-                field.title.clone(),
-                figure(value.get(), field.is_in_cents()),
-            ));
+        if let Ok(sum) = sum(viewer, shape, chosen, field).await
+            && !sum.is_empty()
+        {
+            sums.push((field.title.clone(), sum));
         }
     }
     sums
+}
+
+/// The sum of a field; of amounts one for each currency, for they do not add up.
+async fn sum(
+    viewer: &Viewer,
+    shape: &StreamShape,
+    chosen: &Chosen,
+    field: &FieldShape,
+) -> Result<String, ReadError> {
+    let currency = shape.field(CURRENCY).filter(|_| field.is_money());
+    let grouping = match currency {
+        None => None,
+        // What cannot be told apart is not added.
+        Some(currency) if !currency.groups => return Ok(String::new()),
+        Some(currency) => Some(Grouping::new(
+            GroupBy::Field(currency.name.clone()),
+            Some(CURRENCIES),
+        )?),
+    };
+    let metric = Metric::Sum(field.name.clone());
+    let mut query = AggregateQuery::new(chosen.query.stream.clone(), metric, grouping)?;
+    query.connection_id.clone_from(&chosen.query.connection_id);
+    query.filters.clone_from(&chosen.query.filters);
+    let answer = viewer.reader.aggregate(query).await?;
+    let shown = |value: &RawValue| {
+        (value.get() != "null").then(|| figure(value.get(), field.is_in_cents()))
+    };
+    let Some(groups) = &answer.groups else {
+        return Ok(answer.value.as_deref().and_then(shown).unwrap_or_default());
+    };
+    let mut sums: Vec<String> = groups
+        .iter()
+        .filter_map(|group| {
+            let sum = shown(group.value.as_deref()?)?;
+            let name: Option<String> = serde_json::from_str(group.key.get()).ok()?;
+            Some(match name {
+                Some(name) => format!("{sum} {}", label(&name)),
+                None => format!("{sum} without a currency"),
+            })
+        })
+        .collect();
+    if answer.other_count.is_some_and(|others| others > 0) {
+        sums.push("other currencies".to_owned());
+    }
+    Ok(sums.join(", "))
 }
 
 /// How what is shown is spread over time: by month where it fits, else by year.
@@ -209,13 +255,7 @@ async fn histogram(
         return Ok(Chart::new(Vec::new()));
     };
     let years = spread(viewer, chosen, time, Granularity::Year).await?;
-    let is_short = match (years.first(), years.last()) {
-        (Some((first, _)), Some((last, _))) => {
-            usize::try_from(last.year() - first.year()).is_ok_and(|years| years < MONTHLY_YEARS)
-        }
-        _ => false,
-    };
-    let (buckets, unit) = if is_short {
+    let (buckets, unit) = if is_monthly(&years) {
         let months = spread(viewer, chosen, time, Granularity::Month).await?;
         (months, Granularity::Month)
     } else {
@@ -237,29 +277,18 @@ async fn spread(
     chosen: &Chosen,
     time: &FieldShape,
     granularity: Granularity,
-) -> Result<Vec<(Date, u64)>, Problem> {
-    let by = GroupBy::Time {
-        field: time.name.clone(),
-        granularity,
-        time_zone: if time.is_date { None } else { moment::zone() },
-    };
+) -> Result<BTreeMap<Date, u64>, Problem> {
     let stream: StreamName = chosen.query.stream.clone();
-    let grouping = Some(Grouping::new(by, None)?);
+    let grouping = Some(by_time(time, granularity)?);
     let mut query = AggregateQuery::new(stream, Metric::Count, grouping)?;
     query.connection_id.clone_from(&chosen.query.connection_id);
     let filters: Vec<Filter> = chosen.query.filters.clone();
     query.filters = filters;
-    let answer = viewer.reader.aggregate(query).await?;
-    let groups = answer.groups.unwrap_or_default().into_iter();
-    let groups = groups.filter_map(|group| {
-        let key: String = serde_json::from_str(group.key.get()).ok()?;
-        Some((key.get(..10)?.parse().ok()?, group.count))
-    });
-    Ok(groups.collect())
+    Ok(time_counts::spread(&viewer.reader, query).await?)
 }
 
 /// The same with the units in between that have no record.
-pub(super) fn filled(buckets: Vec<(Date, u64)>, unit: Granularity) -> Vec<(Date, u64)> {
+fn filled(buckets: BTreeMap<Date, u64>, unit: Granularity) -> Vec<(Date, u64)> {
     let mut all: Vec<(Date, u64)> = Vec::new();
     for (day, count) in buckets {
         while let Some((last, _)) = all.last()
@@ -271,16 +300,6 @@ pub(super) fn filled(buckets: Vec<(Date, u64)>, unit: Granularity) -> Vec<(Date,
         all.push((day, count));
     }
     all
-}
-
-/// The first day of the next unit.
-pub(super) fn after(day: Date, unit: Granularity) -> Option<Date> {
-    let span = match unit {
-        Granularity::Year => jiff::Span::new().years(1),
-        Granularity::Month => jiff::Span::new().months(1),
-        _ => jiff::Span::new().days(1),
-    };
-    day.checked_add(span).ok()
 }
 
 pub(super) fn unit_name(day: Date, unit: Granularity) -> String {
@@ -299,7 +318,7 @@ mod tests {
     #[test]
     fn units_without_a_record_are_not_left_out() {
         let day = |month| Date::constant(2026, month, 1);
-        let all = filled(vec![(day(1), 2), (day(4), 1)], Granularity::Month);
+        let all = filled([(day(1), 2), (day(4), 1)].into(), Granularity::Month);
         assert_eq!(all, [(day(1), 2), (day(2), 0), (day(3), 0), (day(4), 1)]);
         assert_eq!(unit_name(day(4), Granularity::Month), "April 2026");
     }

@@ -40,6 +40,8 @@ struct ConnectionRow {
 struct ConnectionPage {
     frame: Frame,
     id: String,
+    label: String,
+    /// As it is kept, for the form.
     name: String,
     kind: String,
     added: Option<Moment>,
@@ -147,6 +149,7 @@ fn page(service: &Service, frame: Frame, id: &str) -> Result<ConnectionPage, Pro
         kind: kind(service, &connection),
         added: Moment::new(connection.created_at),
         total: format_count(total, "record"),
+        label: label(&connection.display_name),
         name: connection.display_name.clone(),
         id: connection.id.to_string(),
         streams,

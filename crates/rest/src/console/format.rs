@@ -92,9 +92,11 @@ fn value(raw: &str) -> String {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    let mut shown: String = text.chars().take(most).collect();
+    let begins: String = text.chars().take(most).collect();
+    let mut shown = readable(&begins);
     let more = text.chars().count().saturating_sub(most);
     if more > 0 {
+        let more = format_number(u64::try_from(more).unwrap_or(u64::MAX));
         let _ = write!(shown, "… ({more} more characters)");
     }
     shown
@@ -146,6 +148,15 @@ mod tests {
                 "{\"x… (6 more characters)"
             ]
         );
+    }
+
+    #[test]
+    fn a_sample_cannot_turn_the_text_around_it() {
+        let data = "{\"t\":\"a\u{202e}b\",\"o\":[\"\u{2066}\"],\"e\":\"\\u202e\"}";
+        let data = RawValue::from_string(data.to_owned()).unwrap();
+        let members = members(Some(&*data), 100).unwrap();
+        let values: Vec<&str> = members.iter().map(|member| member.value.as_str()).collect();
+        assert_eq!(values, ["a\\u{202e}b", "[\"\\u{2066}\"]", "\\u{202e}"]);
     }
 
     #[test]

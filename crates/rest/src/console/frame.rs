@@ -17,12 +17,14 @@ pub(super) struct Frame {
 }
 
 /// The grant through which records are shown.
-#[derive(Clone)]
-pub(super) struct SeenAs {
+#[derive(Debug, Clone)]
+pub(crate) struct SeenAs {
     pub(super) id: String,
     pub(super) client: String,
     /// The same page as the owner sees it.
     pub(super) leave: String,
+    /// Why its client gets nothing of this now; empty where it does.
+    pub(super) refused: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +122,10 @@ impl Frame {
     }
 
     /// A page that does not know who looks at it: it leads on, and has no form.
-    pub(super) fn without_session() -> Self {
+    pub(super) fn without_session(seen_as: Option<SeenAs>) -> Self {
         Self {
             has_nav: true,
+            seen_as,
             ..Self::signed_out()
         }
     }

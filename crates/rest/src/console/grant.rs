@@ -1,10 +1,12 @@
 //! The page of a grant: what it allows, what was read under it, and how to revoke it.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
-use contract::error::ErrorCode;
+use contract::error::{ErrorCode, ReadError};
 use contract::grant::Grant;
 use contract::handle::RecordHandle;
 use grants::budget::{self, Budget};
@@ -13,11 +15,12 @@ use grants::{BudgetState, DisclosedCall, Overview, ShowError, State, TOKENS_ENDE
 use store::grants::RevocationReason;
 
 use super::address::Address;
-use super::format::{label, visible};
+use super::format::{format_count, format_number, label, visible};
 use super::frame::{Frame, Section};
 use super::moment::Moment;
 use super::titles::Titles;
 use super::{html, see_other, session};
+use crate::form::Form;
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
@@ -42,6 +45,7 @@ struct GrantPage {
     may_ask: bool,
     /// The budgets in words, with what is used.
     budgets: Vec<String>,
+    budget: BudgetForm,
     /// Why it is paused; empty where it is not.
     paused: String,
     calls: Vec<CallRow>,
@@ -117,10 +121,29 @@ pub(super) struct GrantRow {
     pub(super) cut: bool,
 }
 
+/// What each connection is called, by its id.
+pub(super) fn names(service: &Service) -> BTreeMap<String, String> {
+    let connections = service.store.connections().into_iter();
+    connections
+        .map(|one| (one.id.to_string(), label(&one.display_name)))
+        .collect()
+}
+
 impl GrantRow {
     pub(super) fn from_overview(overview: &Overview) -> Self {
+        Self::named(overview, &BTreeMap::new())
+    }
+
+    /// With connections by their names, where they have one.
+    pub(super) fn named(overview: &Overview, names: &BTreeMap<String, String>) -> Self {
         let name = overview.client_name.as_deref();
-        let lines = Wording::brief(NAMES, visible).overview(overview);
+        let lines = |wording: Wording| {
+            wording.overview_with(overview, |id| {
+                let name = names.get(id.as_str()).cloned();
+                name.unwrap_or_else(|| id.to_string())
+            })
+        };
+        let brief = lines(Wording::brief(NAMES, visible));
         Self {
             id: overview.id.clone(),
             client: label(name.unwrap_or(overview.client_id.as_str())),
@@ -131,8 +154,8 @@ impl GrantRow {
             issued: Moment::parse(&overview.issued_at),
             ends: overview.expires_at.as_deref().and_then(Moment::parse),
             used: overview.last_used_at.as_deref().and_then(Moment::parse),
-            cut: lines != Wording::whole(visible).overview(overview),
-            lines,
+            cut: brief != lines(Wording::whole(visible)),
+            lines: brief,
         }
     }
 }
@@ -184,7 +207,10 @@ pub(super) struct CallRow {
     pub(super) operation: String,
     pub(super) fields: String,
     pub(super) records: Vec<RecordLink>,
-    pub(super) more: usize,
+    /// How many more; empty for none.
+    pub(super) more: String,
+    /// Where those are.
+    pub(super) further: String,
 }
 
 pub(super) struct RecordLink {
@@ -196,18 +222,32 @@ pub(super) struct RecordLink {
 }
 
 impl CallRow {
-    pub(super) fn from_call(call: &DisclosedCall, titles: &Titles) -> Self {
+    /// A call under a grant, with some of its records.
+    pub(super) fn from_call(
+        call: &DisclosedCall,
+        grant: &str,
+        shown: Range<usize>,
+        titles: &Titles,
+    ) -> Self {
+        let further = Address::of_parts("/grants", &[grant, "activity"]);
+        let further = further.with("call", &call.sequence.to_string());
+        let more = call.records.len().saturating_sub(shown.end);
         Self {
+            further: further.with("from", &shown.end.to_string()).to_string(),
+            more: match more {
+                0 => String::new(),
+                more => format_number(u64::try_from(more).unwrap_or(u64::MAX)),
+            },
             at: Moment::parse(&call.at),
             operation: label(&call.operation),
             fields: visible(&call.fields.join(", ")),
             records: call
                 .records
                 .iter()
-                .take(RECORDS)
+                .skip(shown.start)
+                .take(shown.len())
                 .map(|text| record_link(text, titles))
                 .collect(),
-            more: call.records.len().saturating_sub(RECORDS),
         }
     }
 }
@@ -256,6 +296,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             extensions: shown.extensions.iter().map(extension).collect(),
             may_ask: shown.may_ask,
             budgets: shown.budgets.iter().map(budget_line).collect(),
+            budget: BudgetForm::new(&shown.budgets),
             paused: shown
                 .paused
                 .as_ref()
@@ -264,7 +305,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             calls: shown
                 .disclosures
                 .iter()
-                .map(|call| CallRow::from_call(call, &titles))
+                .map(|call| CallRow::from_call(call, &shown.overview.id, 0..RECORDS, &titles))
                 .collect(),
         },
     )
@@ -272,8 +313,9 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 fn budget_line(state: &BudgetState) -> String {
     let (words, used) = (state.budget.words().join(", "), &state.used);
-    let (records, different) = (used.records, used.distinct_records);
-    format!("{words}; today {records} records, {different} of them different")
+    let records = format_count(used.records, "record");
+    let different = format_number(used.distinct_records);
+    format!("{words}; today {records}, {different} of them different")
 }
 
 /// `POST /grants/{id}/budget`: sets how much may be read in a day, pauses, or goes on.
@@ -287,24 +329,12 @@ pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult 
     blocking(Arc::clone(&context.service), move |service| {
         let (store, now) = (&*service.store, service.now());
         let shown = grants::show(store, &id, now, 0).map_err(|error| problem(&error))?;
-        let number = |name: &str| {
-            form.value(name)
-                .trim()
-                .parse()
-                .ok()
-                .filter(|most| *most > 0)
-        };
-        let wanted = Budget {
-            records: number("records"),
-            distinct_records: number("distinct_records"),
-            bytes: number("bytes"),
-            pauses_when_unusual: form.value("unusual") == "on",
-        };
+        let change = BudgetChange::from_form(&form)?;
         for grant in &shown.overview.grant_ids {
-            let changed = match form.value("change") {
-                "pause" => budget::pause(store, grant, "you paused it", now),
-                "resume" => budget::resume(store, grant, now),
-                _ => budget::set_budget(store, grant, wanted, now),
+            let changed = match change {
+                BudgetChange::Pause => budget::pause(store, grant, "you paused it", now),
+                BudgetChange::Resume => budget::resume(store, grant, now),
+                BudgetChange::Set(wanted) => budget::set_budget(store, grant, wanted, now),
             };
             changed.map_err(|error| Problem::internal("a budget could not be set", &error))?;
         }
@@ -312,6 +342,67 @@ pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult 
     })
     .await?;
     Ok(see_other(&back))
+}
+
+/// What the form about how much may be read in a day wants.
+enum BudgetChange {
+    Pause,
+    Resume,
+    Set(Budget),
+}
+
+impl BudgetChange {
+    fn from_form(form: &Form) -> Result<Self, Problem> {
+        let refused = |message: String| {
+            let error = ReadError::new(ErrorCode::InvalidRequest, message);
+            error.with_hint("nothing was changed; go back to the page of the grant")
+        };
+        // What is left empty has no limit; anything else must say one.
+        let limit = |name: &str| match form.value(name).trim() {
+            "" => Ok(None),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|_| refused(format!("a limit is a whole number, not '{text}'"))),
+        };
+        match form.value("change") {
+            "pause" => Ok(Self::Pause),
+            "resume" => Ok(Self::Resume),
+            "set" => Ok(Self::Set(Budget {
+                records: limit("records")?,
+                distinct_records: limit("distinct_records")?,
+                bytes: limit("bytes")?,
+                pauses_when_unusual: form.value("unusual") == "on",
+            })),
+            _ => Err(refused("the form does not say what to change".to_owned()).into()),
+        }
+    }
+}
+
+/// The limits of a grant as its form shows them, each empty where there is none. Those of a package are set together.
+struct BudgetForm {
+    limits: [(&'static str, &'static str, String); 3],
+    unusual: bool,
+}
+
+impl BudgetForm {
+    fn new(budgets: &[BudgetState]) -> Self {
+        let budget = budgets.first().map(|state| state.budget);
+        let budget = budget.unwrap_or_default();
+        let text = |most: Option<u64>| most.map(|most| most.to_string()).unwrap_or_default();
+        Self {
+            limits: [
+                ("records", "Records", text(budget.records)),
+                (
+                    "distinct_records",
+                    "Different records",
+                    text(budget.distinct_records),
+                ),
+                ("bytes", "Bytes", text(budget.bytes)),
+            ],
+            unusual: budget.pauses_when_unusual,
+        }
+    }
 }
 
 fn extension(extension: &Extension) -> String {

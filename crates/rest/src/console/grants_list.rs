@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::http::StatusCode;
+use grants::{Overview, State};
 
 use super::frame::{Frame, Section};
-use super::grant::GrantRow;
+use super::grant::{GrantRow, names};
 use super::{html, session};
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
@@ -19,6 +20,8 @@ struct GrantsPage {
     frame: Frame,
     mcp_url: String,
     live: Vec<GrantRow>,
+    /// Approved, and their applications have not come for them yet.
+    waiting: Vec<GrantRow>,
     ended: Vec<GrantRow>,
 }
 
@@ -33,12 +36,21 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             .map_err(|error| Problem::internal("grants could not be listed", &error))
     });
     let listed = listed.await?;
-    let (live, ended): (Vec<_>, Vec<_>) = listed.iter().partition(|one| one.state.is_open());
+    let names = names(&context.service);
+    let (open, ended): (Vec<_>, Vec<_>) = listed.iter().partition(|one| one.state.is_open());
+    let (live, waiting): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|one| one.state == State::Live);
+    let rows = |some: Vec<&Overview>| {
+        some.into_iter()
+            .map(|one| GrantRow::named(one, &names))
+            .collect()
+    };
     let page = GrantsPage {
         frame: Frame::new(&session, Section::Grants),
         mcp_url: format!("{}/mcp", context.service.public_url),
-        live: live.into_iter().map(GrantRow::from_overview).collect(),
-        ended: ended.into_iter().map(GrantRow::from_overview).collect(),
+        live: rows(live),
+        waiting: rows(waiting),
+        ended: rows(ended),
     };
     html(StatusCode::OK, &page)
 }

@@ -38,8 +38,6 @@ use crate::problem::Problem;
 use crate::service::Service;
 use crate::table::{HandlerResult, RequestContext};
 
-/// The largest upload; `pdpp import` has no limit.
-const MAX_UPLOAD_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 const SIGN_IN: &str = "/sign-in?return_to=%2Fimport";
 /// How many earlier imports are listed at first.
 const EARLIER: usize = 10;
@@ -179,7 +177,8 @@ pub(super) async fn upload(context: RequestContext) -> HandlerResult {
     let boundary = multipart::boundary(&context.headers);
     let boundary = boundary.ok_or_else(|| bad_upload("the request is no form with files"))?;
     let root = root(&context.service)?;
-    let (pump, reader) = incoming_body(MAX_UPLOAD_BYTES, context.service.limits.body_pause);
+    let limits = context.service.limits;
+    let (pump, reader) = incoming_body(limits.upload_bytes, limits.body_pause);
     let (service, mut body) = (context.service, context.body);
     tokio::spawn(async move {
         pump.run(&mut body).await;

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use contract::grant::{AccessMode, Grant, GrantedStream};
 use contract::time::Instant;
 use grants::sign_in::Session;
-use grants::{IssueError, Issued, Overview, Preview, Selection, Wording, issue, preview};
+use grants::{IssueError, Issued, Overview, Preview, Selection, Wording, preview};
 
 use super::choice::{self, EndRow, SourceRow};
 use super::consent::rules;
@@ -59,6 +59,10 @@ struct ReviewPage {
     gone: Vec<String>,
     /// Lines that the earlier one did not have.
     new: Vec<String>,
+    /// Whether it is not what was looked at before.
+    changed: bool,
+    /// What making it confirms.
+    digest: String,
     /// The form, to be sent again.
     kept: Vec<(String, String)>,
 }
@@ -119,50 +123,76 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
     if is_narrowed(&form) {
         return page(&context.service, &session, form, Vec::new()).await;
     }
-    let looked = blocking(Arc::clone(&context.service), move |service| {
-        let asked = Asked::new(service, &form)?;
-        let clock = &*service.reader_settings.clock;
+    let looked = blocking(
+        Arc::clone(&context.service),
+        move |service| match Looked::new(service, &form)? {
+            Ok(looked) => Ok(Ok((form, looked))),
+            Err(mistakes) => Ok(Err((form, mistakes))),
+        },
+    );
+    match looked.await? {
+        Ok((form, looked)) => review_page(&context.service, &session, &form, looked, false).await,
+        Err((form, mistakes)) => page(&context.service, &session, form, mistakes).await,
+    }
+}
+
+/// What a form would give, and what of it is not what the earlier grant gives.
+struct Looked {
+    preview: Preview,
+    gone: Vec<String>,
+    new: Vec<String>,
+}
+
+impl Looked {
+    fn new(service: &Service, form: &Form) -> Result<Result<Self, Vec<String>>, Problem> {
+        let asked = Asked::new(service, form)?;
         let looked = preview(
             &*service.store,
             &asked.selection,
             asked.client.as_str(),
             Some(asked.ends),
-            clock,
+            &*service.reader_settings.clock,
         );
-        let looked = match looked {
-            Ok(looked) => looked,
-            Err(error) => return Ok(Err((form, mistakes(error)?))),
+        let preview = match looked {
+            Ok(preview) => preview,
+            Err(error) => return Ok(Err(mistakes(error)?)),
         };
-        let (gone, new) = difference(service, form.value("from"), &looked)?;
-        Ok(Ok((form, looked, gone, new)))
-    });
-    let (form, looked, gone, new) = match looked.await? {
-        Ok(looked) => looked,
-        Err((form, mistakes)) => return page(&context.service, &session, form, mistakes).await,
-    };
-    let Preview {
-        grants,
-        authority,
-        expires_at,
-    } = looked;
-    let streams: Vec<&GrantedStream> = grants.iter().flat_map(Grant::streams).collect();
-    let kept = form
-        .pairs()
-        .iter()
-        .filter(|(name, _)| name != "csrf")
-        .cloned();
+        let (gone, new) = difference(service, form.value("from"), &preview)?;
+        Ok(Ok(Self { preview, gone, new }))
+    }
+}
+
+/// What would be granted, to be allowed as it stands there.
+async fn review_page(
+    service: &Service,
+    session: &Session,
+    form: &Form,
+    looked: Looked,
+    changed: bool,
+) -> HandlerResult {
+    let Looked { preview, gone, new } = looked;
+    let streams: Vec<&GrantedStream> = preview.grants().iter().flat_map(Grant::streams).collect();
+    let is_own = |name: &str| name == "csrf" || name == "digest";
+    let kept = form.pairs().iter().filter(|(name, _)| !is_own(name));
     let page = ReviewPage {
-        frame: Frame::new(&session, Section::Grants),
-        client: label(client_name(&form)),
-        rows: review::rows(&context.service, authority, &streams).await?,
-        ends: Moment::new(expires_at),
+        frame: Frame::new(session, Section::Grants),
+        client: label(client_name(form)),
+        rows: review::rows(service, preview.authority.clone(), &streams).await?,
+        ends: Moment::new(preview.expires_at),
         once: form.value("mode") == "single_use",
         from: label(form.value("from")),
         gone,
         new,
-        kept: kept.collect(),
+        kept: kept.cloned().collect(),
+        changed,
+        digest: preview.digest(),
     };
-    html(StatusCode::OK, &page)
+    let status = if changed {
+        StatusCode::CONFLICT
+    } else {
+        StatusCode::OK
+    };
+    html(status, &page)
 }
 
 /// `POST /grants/new/issue`
@@ -172,32 +202,32 @@ pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
         Err(elsewhere) => return Ok(elsewhere),
     };
     let made = blocking(Arc::clone(&context.service), move |service| {
-        let asked = Asked::new(service, &form)?;
-        let clock = &*service.reader_settings.clock;
-        let made = issue(
-            &*service.store,
-            &asked.selection,
-            asked.client.as_str(),
-            Some(asked.ends),
-            clock,
-        );
-        match made {
-            Ok(made) => {
-                templates::save(service, &form)?;
-                let setup = setup(service, form.value("agent"), &made)?;
-                Ok(Ok((asked.client, form, made, setup)))
-            }
-            Err(error) => Ok(Err((form, mistakes(error)?))),
-        }
+        let looked = match Looked::new(service, &form)? {
+            Ok(looked) if looked.preview.digest() == form.value("digest") => looked,
+            Ok(looked) => return Ok(Err(NotMade::Changed(form, Box::new(looked)))),
+            Err(mistakes) => return Ok(Err(NotMade::Mistaken(form, mistakes))),
+        };
+        let made = match looked.preview.issue(&*service.store) {
+            Ok(made) => made,
+            Err(error) => return Ok(Err(NotMade::Mistaken(form, mistakes(error)?))),
+        };
+        templates::save(service, &form)?;
+        let setup = setup(service, form.value("agent"), &made)?;
+        Ok(Ok((form, made, setup)))
     });
-    let (client, form, made, setup) = match made.await? {
+    let (form, made, setup) = match made.await? {
         Ok(made) => made,
-        Err((form, mistakes)) => return page(&context.service, &session, form, mistakes).await,
+        Err(NotMade::Mistaken(form, mistakes)) => {
+            return page(&context.service, &session, form, mistakes).await;
+        }
+        Err(NotMade::Changed(form, looked)) => {
+            return review_page(&context.service, &session, &form, *looked, true).await;
+        }
     };
     let public_url = &context.service.public_url;
     let page = IssuedPage {
         frame: Frame::new(&session, Section::Grants),
-        client: label(&client),
+        client: label(client_name(&form)),
         id: id(&made),
         token: made.access_token.expose().to_owned(),
         mcp_url: format!("{public_url}/mcp"),
@@ -207,6 +237,13 @@ pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
         setup,
     };
     html(StatusCode::OK, &page)
+}
+
+/// Why a grant was not made.
+enum NotMade {
+    Mistaken(Form, Vec<String>),
+    /// It would not be what was reviewed.
+    Changed(Form, Box<Looked>),
 }
 
 fn id(made: &Issued) -> String {
@@ -342,7 +379,7 @@ fn difference(
     let wording = Wording::whole(visible);
     let old = wording.overview(&shown.overview);
     let new: Vec<String> = looked
-        .grants
+        .grants()
         .iter()
         .flat_map(|grant| wording.grant(grant, &[]))
         .collect();

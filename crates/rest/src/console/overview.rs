@@ -18,12 +18,12 @@ use self::since::Since;
 use super::chart::Chart;
 use super::format::{format_count, format_number, label};
 use super::frame::{Frame, Section};
-use super::grant::GrantRow;
+use super::grant::{GrantRow, names};
 use super::import::ReportRow;
-use super::moment::{self, Moment};
+use super::moment::Moment;
 use super::sources::{Source, Sources};
-use super::time_counts::{Counts, Days, counts, timed_streams};
-use super::timeline::month_buckets;
+use super::time_counts::{Counts, Days, TimedStream, counts, is_monthly, timed_streams};
+use super::timeline::buckets;
 use super::viewer::{Viewer, client};
 use super::{browse, html};
 use crate::history;
@@ -48,6 +48,8 @@ struct OverviewPage {
     browse: String,
     timeline: String,
     chart: Chart,
+    /// Whether its bars are years, as there are too many months.
+    by_year: bool,
     sources: Vec<SourceCard>,
     /// What only the owner sees.
     own: Option<Own>,
@@ -69,7 +71,9 @@ struct Own {
     since: Option<Since>,
     imports: Vec<ReportRow>,
     readers: Vec<GrantRow>,
-    ended: usize,
+    may_read: String,
+    /// Empty for none.
+    ended: String,
 }
 
 /// `GET /` for a browser.
@@ -80,8 +84,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let sources = Sources::read(&viewer).await?;
     let streams = timed_streams(&viewer, &sources, None).await?;
-    let months = Days::months_around(moment::today(viewer.service.now()));
-    let counts = counts(&viewer, &streams, months, Granularity::Month).await?;
+    let (counts, unit) = spread(&viewer, &streams).await?;
     let (own, sources) = if viewer.is_owner() {
         let looked = blocking(Arc::clone(&viewer.service), move |service| {
             Ok((own(service, &sources)?, sources))
@@ -95,11 +98,12 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         mcp_url: format!("{}/mcp", viewer.service.public_url),
         total: format_number(sources.records()),
         connections: format_number(u64::try_from(sources.0.len()).unwrap_or_default()),
-        first: month_name(counts.keys().next()),
-        last: month_name(counts.keys().next_back()),
+        first: short_name(counts.keys().next(), unit),
+        last: short_name(counts.keys().next_back(), unit),
         browse: viewer.address("/browse").to_string(),
         timeline: viewer.address("/timeline").to_string(),
-        chart: chart(&viewer, &counts),
+        chart: Chart::new(buckets(&counts, unit, &viewer.address("/timeline"), None)),
+        by_year: unit == Granularity::Year,
         sources: sources
             .0
             .iter()
@@ -111,18 +115,26 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     html(StatusCode::OK, &page)
 }
 
-fn month_name(month: Option<&Date>) -> String {
-    month
-        .map(|month| month.strftime("%b %Y").to_string())
-        .unwrap_or_default()
+/// All records by month, or by year where there are many.
+async fn spread(
+    viewer: &Viewer,
+    streams: &[TimedStream],
+) -> Result<(Counts, Granularity), Problem> {
+    let years = counts(viewer, streams, Days::default(), Granularity::Year).await?;
+    if !is_monthly(&years) {
+        return Ok((years, Granularity::Year));
+    }
+    let months = counts(viewer, streams, Days::default(), Granularity::Month).await?;
+    Ok((months, Granularity::Month))
 }
 
-fn chart(viewer: &Viewer, counts: &Counts) -> Chart {
-    let address = |month: Date| {
-        let timeline = viewer.address("/timeline");
-        timeline.with("day", &month.to_string()).to_string()
+fn short_name(day: Option<&Date>, unit: Granularity) -> String {
+    let format = match unit {
+        Granularity::Year => "%Y",
+        _ => "%b %Y",
     };
-    month_buckets(counts, address, None)
+    day.map(|day| day.strftime(format).to_string())
+        .unwrap_or_default()
 }
 
 fn card(viewer: &Viewer, source: &Source) -> SourceCard {
@@ -160,6 +172,7 @@ fn own(service: &Service, sources: &Sources) -> Result<Own, Problem> {
     let before = since::visit(store, now, since::counts(sources));
     let before = before.map_err(|error| failed(&error))?;
     let imports = history::imports(store, now).map_err(|error| failed(&error))?;
+    let connections = names(service);
     Ok(Own {
         attention: attention(service, &open, &name)?,
         since: before.map(|before| since::since(&before, sources, &service.readings, name)),
@@ -168,7 +181,14 @@ fn own(service: &Service, sources: &Sources) -> Result<Own, Problem> {
             .take(IMPORTS)
             .map(|record| ReportRow::from_record(service, record))
             .collect(),
-        readers: open.into_iter().map(GrantRow::from_overview).collect(),
-        ended: ended.len(),
+        may_read: format_number(u64::try_from(open.len()).unwrap_or_default()),
+        readers: open
+            .into_iter()
+            .map(|one| GrantRow::named(one, &connections))
+            .collect(),
+        ended: match ended.len() {
+            0 => String::new(),
+            ended => format_number(u64::try_from(ended).unwrap_or_default()),
+        },
     })
 }

@@ -27,7 +27,7 @@ use super::format::{format_number, label, visible};
 use super::frame::{Frame, Section};
 use super::html;
 use super::moment::Moment;
-use super::stream_shape::{StreamShape, title};
+use super::stream_shape::{FieldShape, StreamShape, title};
 use super::summary::Summary;
 use super::value::{self, FieldValue, Members, Part};
 use super::viewer::Viewer;
@@ -86,9 +86,12 @@ impl Subject {
         let shape = shape.await.map_err(not_there)?;
         let mut query = RecordQuery::new(stream.clone(), key);
         query.connection_id = Some(connection.to_string());
-        let expand = shape.expand.iter().cloned();
+        let expand = shape.expand.iter();
         query.expand = expand
-            .map(|name| ExpandRequest { name, limit: None })
+            .map(|relation| ExpandRequest {
+                name: relation.name.clone(),
+                limit: relation.most,
+            })
             .collect();
         let record = viewer.reader.record(query).await;
         let record = record.map_err(|error| not_there(error.into()))?;
@@ -196,11 +199,8 @@ fn fields(subject: &Subject) -> Vec<FieldRow> {
         let Some(mut value) = value::shown(raw, field) else {
             continue;
         };
-        if let (FieldValue::One(Part::Text(text)), Some(currency)) =
-            (&mut value, currency(&subject.members, name, raw))
-        {
-            text.push(' ');
-            text.push_str(&currency);
+        if field.is_some_and(FieldShape::is_money) {
+            value::add_currency(&mut value, &subject.members);
         }
         rows.push(FieldRow {
             title: field.map_or_else(|| label(&title(name)), |field| field.title.clone()),
@@ -211,20 +211,9 @@ fn fields(subject: &Subject) -> Vec<FieldRow> {
     rows
 }
 
-/// The currency of an amount, where the record names one beside it.
-fn currency(members: &Members, name: &str, raw: &RawValue) -> Option<String> {
-    let is_number = serde_json::from_str::<f64>(raw.get()).is_ok();
-    let is_money = ["amount", "price", "total", "balance", "cost", "fee"];
-    let is_money = is_money.iter().any(|word| name.contains(word));
-    (is_number && is_money).then(|| value::text(members, "currency"))?
-}
-
 /// The record as JSON, indented, with every member as written.
 fn raw(record: &Record) -> String {
-    let text = record.data.as_deref().map_or("{}", RawValue::get);
-    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
-    let pretty = pretty.unwrap_or_else(|| text.to_owned());
+    let pretty = indented(record.data.as_deref().map_or("{}", RawValue::get));
     match pretty.char_indices().nth(RAW_CHARS) {
         None => super::format::readable(&pretty),
         Some((end, _)) => {
@@ -233,5 +222,66 @@ fn raw(record: &Record) -> String {
             let rest = format_number(u64::try_from(rest).unwrap_or(u64::MAX));
             format!("{shown}\n… and {rest} more characters; `pdpp export` writes them all")
         }
+    }
+}
+
+/// JSON with a line for each part. What stands between the breaks is left as it is written.
+fn indented(json: &str) -> String {
+    let mut shown = String::new();
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let line = |shown: &mut String, depth: usize| {
+        shown.push('\n');
+        shown.extend(std::iter::repeat_n("  ", depth));
+    };
+    for c in json.chars() {
+        if in_text {
+            shown.push(c);
+            in_text = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\n' | '\r' => continue,
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                if !shown.ends_with(['{', '[']) {
+                    line(&mut shown, depth);
+                }
+            }
+            _ if shown.ends_with(['{', '[']) => line(&mut shown, depth),
+            _ => {}
+        }
+        shown.push(c);
+        match c {
+            '"' => in_text = true,
+            '{' | '[' => depth += 1,
+            ',' => line(&mut shown, depth),
+            ':' => shown.push(' '),
+            _ => {}
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_raw_record_has_its_lines_and_keeps_its_digits() {
+        let json = r#"{"b":1.50,"a":[{},{"x":"{[\"\\", "n": 1E400}],"e":[]}"#;
+        let shown = r#"{
+  "b": 1.50,
+  "a": [
+    {},
+    {
+      "x": "{[\"\\",
+      "n": 1E400
+    }
+  ],
+  "e": []
+}"#;
+        assert_eq!(indented(json), shown);
+        assert_eq!(indented(shown), shown);
     }
 }

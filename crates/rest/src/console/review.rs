@@ -64,7 +64,7 @@ impl Requester {
         } = &asked.client;
         let is_local = match &asked.flow {
             GrantFlow::Device => false,
-            GrantFlow::Code { back, .. } => is_loopback(origin(&back.redirect_uri)),
+            GrantFlow::Code { back, .. } => is_on_this_computer(origin(&back.redirect_uri)),
         };
         let (sure, registered) = match trust {
             ClientTrust::Document { origin } => (
@@ -122,6 +122,11 @@ pub(crate) fn origin(address: &str) -> &str {
     let rest = address.get(after..).unwrap_or_default();
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     address.get(..after + end).unwrap_or(address)
+}
+
+/// Whether an answer goes to a program on the computer of the browser, whatever it is: at a port, or for a scheme of its own.
+fn is_on_this_computer(origin: &str) -> bool {
+    is_loopback(origin) || !origin.starts_with("http")
 }
 
 fn is_loopback(origin: &str) -> bool {

@@ -110,7 +110,7 @@ impl Question {
             q: params.text("q").unwrap_or_default().to_owned(),
             connection: params.text("connection").map(str::to_owned),
             stream: stream.transpose()?,
-            year: params.text("year").and_then(|year| year.parse().ok()),
+            year: params.text("year").map(parse_year).transpose()?,
             values: values(params)?,
             order: match params.text("order") {
                 Some(name) => SearchOrder::parse(name)?,
@@ -148,13 +148,21 @@ fn values(params: &Params) -> Result<Vec<(FieldName, String)>, Problem> {
     let mut values = Vec::new();
     for entry in params.entries("filter") {
         let [name] = entry.path.as_slice() else {
-            continue;
+            let error = invalid_param("filter", "a search is narrowed by whole values");
+            let hint = "write filter[field]=value; the table of a stream takes ranges";
+            return Err(error.with_hint(hint).into());
         };
         let name = FieldName::parse(name);
         let name = name.map_err(|error| invalid_param("filter", error.to_string()))?;
         values.push((name, entry.value.clone()));
     }
     Ok(values)
+}
+
+fn parse_year(text: &str) -> Result<u16, Problem> {
+    let year = text.parse().ok().filter(|year| (1..=9999).contains(year));
+    let wrong = || invalid_param("year", "this is no year").with_hint("write it as 2026");
+    Ok(year.ok_or_else(wrong)?)
 }
 
 fn year(year: u16) -> TimeRange {
@@ -291,13 +299,16 @@ fn word_remarks(words: &WordsFound, q: &str, address: impl Fn(&str) -> String) -
 
 /// The question with another word in the place of one of its words.
 fn with_word(q: &str, term: &str, word: &str) -> String {
-    let is_term = |one: &&str| {
-        let one = one.trim_matches(|c: char| !c.is_alphanumeric());
-        one.to_lowercase() == term.to_lowercase()
+    // What stands around the word is part of the question: a sign, quotation marks, a star.
+    let replaced = |one: &str| {
+        let core = one.trim_matches(|c: char| !c.is_alphanumeric());
+        if core.is_empty() || core.to_lowercase() != term.to_lowercase() {
+            return one.to_owned();
+        }
+        one.replacen(core, word, 1)
     };
-    let words = q.split_whitespace();
-    let words = words.map(|one| if is_term(&one) { word } else { one });
-    words.collect::<Vec<_>>().join(" ")
+    let words: Vec<String> = q.split_whitespace().map(replaced).collect();
+    words.join(" ")
 }
 
 fn row(viewer: &Viewer, sources: &Sources, hit: &SearchHit) -> HitRow {
@@ -370,7 +381,11 @@ mod tests {
     fn a_word_that_was_meant_takes_the_place_of_the_one_that_was_typed() {
         assert_eq!(
             with_word("the Brigde, now", "brigde", "bridge"),
-            "the bridge now"
+            "the bridge, now"
+        );
+        assert_eq!(
+            with_word("+Brigde \"old brigde\" -x", "brigde", "bridge"),
+            "+bridge \"old bridge\" -x"
         );
         assert_eq!(with_word("quay", "brigde", "bridge"), "quay");
     }

@@ -26,10 +26,21 @@ pub(super) struct StreamShape {
     pub(super) declared_times: [Option<String>; 2],
     pub(super) cursor_field: Option<String>,
     /// The relationships a read may bring along.
-    pub(super) expand: Vec<String>,
+    pub(super) expand: Vec<Relation>,
     pub(super) counts: bool,
 }
 
+/// A relationship that a read may bring along.
+pub(super) struct Relation {
+    pub(super) name: String,
+    /// How many related records at most, where there may be several.
+    pub(super) most: Option<u32>,
+    /// The field of the related records that holds the key of this one, where they have it.
+    pub(super) points_here: Option<String>,
+}
+
+/// The field that names the currency of a record's amounts.
+pub(super) const CURRENCY: &str = "currency";
 /// How the name of a field ends that holds hundredths.
 const CENTS: &str = "_cents";
 
@@ -112,7 +123,11 @@ impl StreamShape {
             cursor_field: metadata.cursor_field.clone(),
             expand: expand
                 .filter(|one| one.usable == Some(true))
-                .map(|one| one.name.clone())
+                .map(|one| Relation {
+                    name: one.name.clone(),
+                    most: one.max_limit,
+                    points_here: one.child_parent_key_field.clone(),
+                })
                 .collect(),
             counts: aggregations.is_some_and(|offered| offered.count == Some(true)),
         }
@@ -196,6 +211,12 @@ impl FieldShape {
     /// Whether its numbers are hundredths, of a currency.
     pub(super) fn is_in_cents(&self) -> bool {
         self.is_number && self.name.as_str().ends_with(CENTS)
+    }
+
+    /// Whether its numbers are amounts of the currency that the record names beside it.
+    pub(super) fn is_money(&self) -> bool {
+        let words = ["amount", "price", "total", "balance", "cost", "fee"];
+        self.is_number && words.iter().any(|word| self.name.as_str().contains(word))
     }
 
     /// Its title where its values stand as they are written.

@@ -29,30 +29,57 @@ pub(super) struct TimedStream {
     pub(super) shape: StreamShape,
 }
 
-/// Days, from the first to before the last.
-#[derive(Debug, Clone, Copy)]
+/// Days, from the first to before the last; without one, all of that side.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Days {
-    pub(super) from: Date,
-    pub(super) until: Date,
+    pub(super) from: Option<Date>,
+    pub(super) until: Option<Date>,
 }
 
-/// How many months one answer tells: groups by time are at most a hundred.
-const MONTHS_BACK: i64 = 90;
-const MONTHS_AHEAD: i64 = 9;
+/// Up to so many years are shown month by month.
+const MONTHLY_YEARS: i16 = 8;
 
 impl Days {
-    /// The months around a day that one answer can tell.
-    pub(super) fn months_around(day: Date) -> Self {
-        let month = day.first_of_month();
-        let shifted = |months: i64| {
-            let span = jiff::Span::new().months(months);
-            month.checked_add(span).unwrap_or(month)
+    /// A year, a month or a day.
+    pub(super) fn of(day: Date, unit: Granularity) -> Self {
+        let first = match unit {
+            Granularity::Year => day.first_of_year(),
+            Granularity::Month => day.first_of_month(),
+            _ => day,
         };
         Self {
-            from: shifted(-MONTHS_BACK),
-            until: shifted(MONTHS_AHEAD),
+            from: Some(first),
+            until: after(first, unit),
         }
     }
+
+    /// The years around a day that can be shown month by month.
+    pub(super) fn years_around(day: Date) -> Self {
+        let shifted = |years: i16| {
+            let span = jiff::Span::new().years(years);
+            day.first_of_year().checked_add(span).ok()
+        };
+        Self {
+            from: shifted(-MONTHLY_YEARS / 2),
+            until: shifted(MONTHLY_YEARS / 2),
+        }
+    }
+}
+
+/// Whether these years are few enough to be shown month by month.
+pub(super) fn is_monthly<T>(years: &BTreeMap<Date, T>) -> bool {
+    let span = years.keys().next_back().zip(years.keys().next());
+    span.is_none_or(|(last, first)| last.year() - first.year() < MONTHLY_YEARS)
+}
+
+/// The first day of the next unit.
+pub(super) fn after(day: Date, unit: Granularity) -> Option<Date> {
+    let span = match unit {
+        Granularity::Year => jiff::Span::new().years(1),
+        Granularity::Month => jiff::Span::new().months(1),
+        _ => jiff::Span::new().days(1),
+    };
+    day.checked_add(span).ok()
 }
 
 /// Records by the first day of each unit, and there by colour.
@@ -95,17 +122,12 @@ pub(super) async fn counts(
         let Some(time) = stream.shape.time() else {
             continue;
         };
-        let by = GroupBy::Time {
-            field: time.name.clone(),
-            granularity,
-            time_zone: if time.is_date { None } else { moment::zone() },
-        };
-        let grouping = Some(Grouping::new(by, None)?);
+        let grouping = Some(by_time(time, granularity)?);
         let mut query = AggregateQuery::new(stream.stream.clone(), Metric::Count, grouping)?;
         query.connection_id = Some(stream.connection.clone());
-        query.filters = vec![within(time, days)];
+        query.filters = within(time, days).into_iter().collect();
         let (reader, colour) = (viewer.reader.clone(), stream.colour);
-        running.spawn(async move { (colour, counted(reader, query).await) });
+        running.spawn(async move { (colour, spread(&reader, query).await) });
     }
     let mut counts = Counts::new();
     while let Some(done) = running.join_next().await {
@@ -125,10 +147,21 @@ pub(super) async fn counts(
     Ok(counts)
 }
 
-async fn counted(
-    reader: GrantReader,
+/// By a unit of time, as it is cut here.
+pub(super) fn by_time(time: &FieldShape, granularity: Granularity) -> Result<Grouping, ReadError> {
+    let by = GroupBy::Time {
+        field: time.name.clone(),
+        granularity,
+        time_zone: if time.is_date { None } else { moment::zone() },
+    };
+    Grouping::new(by, None)
+}
+
+/// The units of time that have records, each with how many.
+pub(super) async fn spread(
+    reader: &GrantReader,
     query: AggregateQuery,
-) -> Result<Vec<(Date, u64)>, ReadError> {
+) -> Result<BTreeMap<Date, u64>, ReadError> {
     let answer = reader.aggregate(query).await?;
     let groups = answer.groups.unwrap_or_default().into_iter();
     let groups = groups.filter_map(|group| {
@@ -139,17 +172,24 @@ async fn counted(
     Ok(groups.collect())
 }
 
-/// The condition that a record's time lies in these days, as they are counted here.
-pub(super) fn within(time: &FieldShape, days: Days) -> Filter {
-    let bound = |day: Date| match day.to_zoned(TimeZone::system()) {
+/// The condition that a record's time lies in these days, as they are counted here; none where they are all days.
+pub(super) fn within(time: &FieldShape, days: Days) -> Option<Filter> {
+    let bounds: Vec<(FilterOperator, String)> = [
+        (FilterOperator::Gte, days.from),
+        (FilterOperator::Lt, days.until),
+    ]
+    .into_iter()
+    .filter_map(|(operator, day)| Some((operator, bound(time, day?))))
+    .collect();
+    (!bounds.is_empty()).then(|| Filter::range(time.name.clone(), bounds))
+}
+
+/// Where a day begins, as a field's values are compared.
+pub(super) fn bound(time: &FieldShape, day: Date) -> String {
+    match day.to_zoned(TimeZone::system()) {
         Ok(midnight) if !time.is_date => midnight.timestamp().to_string(),
         _ => day.to_string(),
-    };
-    let bounds = vec![
-        (FilterOperator::Gte, bound(days.from)),
-        (FilterOperator::Lt, bound(days.until)),
-    ];
-    Filter::range(time.name.clone(), bounds)
+    }
 }
 
 #[cfg(test)]
@@ -161,20 +201,18 @@ mod tests {
     fn a_day_of_dates_is_not_moved_into_a_zone() {
         let mut field = FieldShape::named("booked_on");
         field.is_date = true;
-        let days = Days {
-            from: Date::constant(2026, 3, 1),
-            until: Date::constant(2026, 3, 2),
-        };
-        let filter = within(&field, days);
+        let days = Days::of(Date::constant(2026, 3, 1), Granularity::Day);
+        let filter = within(&field, days).unwrap();
         let bounds = [
             (FilterOperator::Gte, "2026-03-01".to_owned()),
             (FilterOperator::Lt, "2026-03-02".to_owned()),
         ];
         assert_eq!(filter.test, FilterTest::Range(bounds.to_vec()));
         field.is_date = false;
-        let FilterTest::Range(bounds) = within(&field, days).test else {
+        let FilterTest::Range(bounds) = within(&field, days).unwrap().test else {
             panic!("it is a range");
         };
         assert!(bounds.iter().all(|(_, at)| at.ends_with('Z')));
+        assert!(within(&field, Days::default()).is_none());
     }
 }

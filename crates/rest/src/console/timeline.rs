@@ -1,14 +1,18 @@
 //! All sources in one order, a day at a time, with the days of the month and the months before and after it.
 
+use std::ops::Bound;
+
 use askama::Template;
 use axum::http::StatusCode;
 use contract::aggregate::Granularity;
-use contract::query::{PageLimit, RecordsQuery};
+use contract::error::{ErrorCode, ReadError};
+use contract::query::{Order, PageLimit, RecordsQuery};
 use contract::reader::ReadContract as _;
 use contract::time::Instant;
 use jiff::civil::Date;
 
-use super::browse::{after, stream_address, unit_name};
+use super::address::Address;
+use super::browse::{stream_address, unit_name};
 use super::chart::{Bucket, Chart};
 use super::format::format_count;
 use super::frame::{Frame, Section};
@@ -16,9 +20,12 @@ use super::html;
 use super::moment;
 use super::sources::Sources;
 use super::summary::{self, Summary};
-use super::time_counts::{Counts, Days, TimedStream, counts, timed_streams, within};
+use super::time_counts::{
+    Counts, Days, TimedStream, after, counts, is_monthly, timed_streams, within,
+};
 use super::value;
 use super::viewer::Viewer;
+use crate::params::invalid_param;
 use crate::problem::Problem;
 use crate::table::{HandlerResult, RequestContext};
 
@@ -34,6 +41,8 @@ struct TimelinePage {
     sources: Vec<SourceLink>,
     days: Chart,
     months: Chart,
+    /// Where there are more years than `months` shows.
+    years: Chart,
     before: String,
     next: String,
     day: String,
@@ -73,38 +82,35 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     };
     let sources = Sources::read(&viewer).await?;
     let connection = viewer.params.text("connection").map(str::to_owned);
+    if let Some(id) = connection.as_deref()
+        && sources.get(id).is_none()
+    {
+        let unknown = ReadError::new(ErrorCode::NotFound, "there is no such connection");
+        return Err(unknown
+            .with_hint("the timeline without it has all connections")
+            .into());
+    }
+    let asked = viewer.params.text("day").map(Asked::parse).transpose()?;
     let streams = timed_streams(&viewer, &sources, connection.as_deref()).await?;
-    let today = moment::today(viewer.service.now());
-    let asked = viewer.params.text("day").and_then(|day| day.parse().ok());
-    let middle: Date = asked.unwrap_or(today);
-    let months = Days::months_around(middle);
-    let by_month = counts(&viewer, &streams, months, Granularity::Month).await?;
-    let month = match asked {
-        Some(day) => day.first_of_month(),
-        None => latest(&by_month, today.first_of_month()),
-    };
-    let days = Days {
-        from: month,
-        until: after(month, Granularity::Month).unwrap_or(month),
-    };
-    let by_day = counts(&viewer, &streams, days, Granularity::Day).await?;
-    let day = asked.unwrap_or_else(|| latest(&by_day, today));
+    let known = Known::read(&viewer, &streams, asked).await?;
+    let day = known.day;
     let (rows, more) = records(&viewer, &streams, day).await?;
-    let total: u64 = by_day
-        .get(&day)
-        .iter()
-        .flat_map(|day| day.iter())
-        .map(|(_, n)| n)
-        .sum();
-    let (before, next) = beside(&viewer, &by_day, &by_month, day);
+    let total = known.by_day.get(&day).into_iter().flatten();
+    let total: u64 = total.map(|(_, count)| count).sum();
+    let address = |day: Option<Date>| day.map(|day| day_address(&viewer, day)).unwrap_or_default();
     let page = TimelinePage {
         heading: day.strftime("%A, %-d %B %Y").to_string(),
         total: format_count(total, "record"),
         sources: links(&viewer, &sources, connection.as_deref()),
-        days: day_chart(&viewer, &by_day, days, day),
-        months: month_chart(&viewer, &by_month, day),
-        before,
-        next,
+        days: day_chart(&viewer, &known),
+        months: chart(&viewer, &known.by_month, Granularity::Month, day),
+        years: if is_monthly(&known.by_year) {
+            Chart::new(Vec::new())
+        } else {
+            chart(&viewer, &known.by_year, Granularity::Year, day)
+        },
+        before: address(known.beside(&viewer, &streams, Order::Descending).await?),
+        next: address(known.beside(&viewer, &streams, Order::Ascending).await?),
         day: day.to_string(),
         kept: kept(&viewer),
         rows,
@@ -112,6 +118,131 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         frame: viewer.frame,
     };
     html(StatusCode::OK, &page)
+}
+
+/// What the address asks for: a day, or a month or year, which opens at its first day that has records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    day: Date,
+    unit: Granularity,
+}
+
+impl Asked {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let units = [
+            ("", Granularity::Day, 10),
+            ("-01", Granularity::Month, 7),
+            ("-01-01", Granularity::Year, 4),
+        ];
+        let mut units = units
+            .into_iter()
+            .filter(|(.., length)| *length == text.len());
+        let asked = units.find_map(|(rest, unit, _)| {
+            let day = format!("{text}{rest}").parse().ok()?;
+            Some(Self { day, unit })
+        });
+        asked.ok_or_else(|| {
+            invalid_param("day", "this is no day")
+                .with_hint("write it as 2026-03-01, a month as 2026-03, a year as 2026")
+                .into()
+        })
+    }
+}
+
+/// A unit of time as the address of the timeline takes it.
+pub(super) fn unit_address(day: Date, unit: Granularity) -> String {
+    let format = match unit {
+        Granularity::Year => "%Y",
+        Granularity::Month => "%Y-%m",
+        _ => "%Y-%m-%d",
+    };
+    day.strftime(format).to_string()
+}
+
+/// How many records there are around the day that is shown: in each day of its month, each month of the years around it, and
+/// each year.
+struct Known {
+    day: Date,
+    by_day: Counts,
+    by_month: Counts,
+    by_year: Counts,
+}
+
+impl Known {
+    async fn read(
+        viewer: &Viewer,
+        streams: &[TimedStream],
+        asked: Option<Asked>,
+    ) -> Result<Self, Problem> {
+        let today = moment::today(viewer.service.now());
+        let by_year = counts(viewer, streams, Days::default(), Granularity::Year).await?;
+        let day = match asked {
+            Some(asked) => asked.day,
+            None => latest(&by_year, today.first_of_year()),
+        };
+        let years = if is_monthly(&by_year) {
+            Days::default()
+        } else {
+            Days::years_around(day)
+        };
+        let by_month = counts(viewer, streams, years, Granularity::Month).await?;
+        let month = match asked {
+            Some(asked) if asked.unit == Granularity::Year => {
+                let mut months = by_month.range(asked.day..=asked.day.last_of_year());
+                months.next().map_or(asked.day, |(month, _)| *month)
+            }
+            Some(asked) => asked.day.first_of_month(),
+            None => latest(&by_month, today.first_of_month()),
+        };
+        let days = Days::of(month, Granularity::Month);
+        let by_day = counts(viewer, streams, days, Granularity::Day).await?;
+        let day = match asked {
+            Some(asked) if asked.unit == Granularity::Day => asked.day,
+            Some(_) => by_day.keys().next().copied().unwrap_or(month),
+            None => latest(&by_day, today),
+        };
+        Ok(Self {
+            day,
+            by_day,
+            by_month,
+            by_year,
+        })
+    }
+
+    /// The next day in a direction that has records.
+    async fn beside(
+        &self,
+        viewer: &Viewer,
+        streams: &[TimedStream],
+        order: Order,
+    ) -> Result<Option<Date>, Problem> {
+        let next = |counts: &Counts, than: Date| {
+            let mut later = counts.range((Bound::Excluded(than), Bound::Unbounded));
+            let found = match order {
+                Order::Ascending => later.next(),
+                Order::Descending => counts.range(..than).next_back(),
+            };
+            found.map(|(day, _)| *day)
+        };
+        let nearest = |counts: Counts| match order {
+            Order::Ascending => counts.keys().next().copied(),
+            Order::Descending => counts.keys().next_back().copied(),
+        };
+        if let Some(day) = next(&self.by_day, self.day) {
+            return Ok(Some(day));
+        }
+        let mut month = next(&self.by_month, self.day.first_of_month());
+        if let (None, Some(year)) = (month, next(&self.by_year, self.day.first_of_year())) {
+            let year = Days::of(year, Granularity::Year);
+            month = nearest(counts(viewer, streams, year, Granularity::Month).await?);
+        }
+        let Some(month) = month else {
+            return Ok(None);
+        };
+        let month = Days::of(month, Granularity::Month);
+        let days = counts(viewer, streams, month, Granularity::Day).await?;
+        Ok(nearest(days))
+    }
 }
 
 /// The last unit up to one that has records, else the first that has.
@@ -153,68 +284,51 @@ fn day_address(viewer: &Viewer, day: Date) -> String {
     viewer.here.clone().set("day", &day.to_string()).to_string()
 }
 
-fn day_chart(viewer: &Viewer, counts: &Counts, days: Days, here: Date) -> Chart {
+fn day_chart(viewer: &Viewer, known: &Known) -> Chart {
+    let days = Days::of(known.day, Granularity::Month);
     let mut buckets = Vec::new();
-    let mut day = days.from;
-    while day < days.until {
+    let mut next = days.from;
+    while let Some(day) = next.filter(|day| Some(*day) < days.until) {
         buckets.push(Bucket {
             name: unit_name(day, Granularity::Day),
             address: day_address(viewer, day),
-            counts: counts.get(&day).cloned().unwrap_or_default(),
-            here: day == here,
+            counts: known.by_day.get(&day).cloned().unwrap_or_default(),
+            here: day == known.day,
         });
-        let Some(next) = after(day, Granularity::Day) else {
-            break;
-        };
-        day = next;
+        next = after(day, Granularity::Day);
     }
     Chart::new(buckets)
 }
 
-fn month_chart(viewer: &Viewer, counts: &Counts, here: Date) -> Chart {
-    month_buckets(
-        counts,
-        |month| day_address(viewer, month),
-        Some(here.first_of_month()),
-    )
+/// Bars of this page for months or years.
+fn chart(viewer: &Viewer, counts: &Counts, unit: Granularity, here: Date) -> Chart {
+    let here = Days::of(here, unit).from;
+    Chart::new(buckets(counts, unit, &viewer.here, here))
 }
 
-/// A bar for each month from the first to the last that has records.
-pub(super) fn month_buckets(
+/// A bar for each unit from the first to the last that has records, each leading to its place on the timeline.
+pub(super) fn buckets(
     counts: &Counts,
-    address: impl Fn(Date) -> String,
+    unit: Granularity,
+    timeline: &Address,
     here: Option<Date>,
-) -> Chart {
+) -> Vec<Bucket> {
     let mut buckets = Vec::new();
     let (first, last) = (counts.keys().next(), counts.keys().next_back());
     let mut next = first.copied();
-    while let Some(month) = next.filter(|month| Some(month) <= last) {
+    while let Some(day) = next.filter(|day| Some(day) <= last) {
         buckets.push(Bucket {
-            name: unit_name(month, Granularity::Month),
-            address: address(month),
-            counts: counts.get(&month).cloned().unwrap_or_default(),
-            here: here == Some(month),
+            name: unit_name(day, unit),
+            address: timeline
+                .clone()
+                .set("day", &unit_address(day, unit))
+                .to_string(),
+            counts: counts.get(&day).cloned().unwrap_or_default(),
+            here: here == Some(day),
         });
-        next = after(month, Granularity::Month);
+        next = after(day, unit);
     }
-    Chart::new(buckets)
-}
-
-/// The days before and after one that have records; in another month, its first or last day that is known to be near.
-fn beside(viewer: &Viewer, days: &Counts, months: &Counts, day: Date) -> (String, String) {
-    let month = day.first_of_month();
-    let earlier = days.range(..day).next_back().map(|(day, _)| *day);
-    let earlier = earlier.or_else(|| {
-        let (month, _) = months.range(..month).next_back()?;
-        Some(month.last_of_month())
-    });
-    let later = days
-        .range(day..)
-        .map(|(day, _)| *day)
-        .find(|one| *one > day);
-    let later = later.or_else(|| months.keys().copied().find(|one| *one > day));
-    let address = |day: Option<Date>| day.map(|day| day_address(viewer, day)).unwrap_or_default();
-    (address(earlier), address(later))
+    buckets
 }
 
 /// The records of a day, earliest first.
@@ -223,10 +337,7 @@ async fn records(
     streams: &[TimedStream],
     day: Date,
 ) -> Result<(Vec<Row>, Vec<MoreLink>), Problem> {
-    let days = Days {
-        from: day,
-        until: after(day, Granularity::Day).unwrap_or(day),
-    };
+    let days = Days::of(day, Granularity::Day);
     let (mut rows, mut more) = (Vec::new(), Vec::new());
     for stream in streams {
         let Some(time) = stream.shape.time() else {
@@ -234,7 +345,7 @@ async fn records(
         };
         let mut query = RecordsQuery::new(stream.stream.clone());
         query.connection_id = Some(stream.connection.clone());
-        query.filters = vec![within(time, days)];
+        query.filters = within(time, days).into_iter().collect();
         query.limit = PageLimit::new(RECORDS);
         let page = viewer.reader.records(query).await?;
         if page.has_more() {
@@ -279,9 +390,27 @@ mod tests {
     fn every_month_in_between_has_a_bar() {
         let month = |n| Date::constant(2026, n, 1);
         let counts: Counts = [(month(1), vec![(0, 1)]), (month(4), vec![(1, 2)])].into();
-        let chart = month_buckets(&counts, |month| month.to_string(), Some(month(4)));
-        assert_eq!(chart.bars.len(), 4);
-        assert!(chart.bars[3].here && chart.bars[1].parts.is_empty());
-        assert!(month_buckets(&Counts::new(), |month| month.to_string(), None).is_empty());
+        let timeline = Address::new("/timeline");
+        let bars = buckets(&counts, Granularity::Month, &timeline, Some(month(4)));
+        assert_eq!(bars.len(), 4);
+        assert!(bars[3].here && bars[1].counts.is_empty());
+        assert_eq!(bars[1].address, "/timeline?day=2026-02");
+        assert!(buckets(&Counts::new(), Granularity::Month, &timeline, None).is_empty());
+    }
+
+    #[test]
+    fn a_day_a_month_and_a_year_can_be_asked_for() {
+        let asked =
+            |text: &str| Asked::parse(text).map(|asked| (asked.day.to_string(), asked.unit));
+        for (text, day, unit) in [
+            ("2009-03-05", "2009-03-05", Granularity::Day),
+            ("2009-03", "2009-03-01", Granularity::Month),
+            ("2009", "2009-01-01", Granularity::Year),
+        ] {
+            assert_eq!(asked(text).unwrap(), (day.to_owned(), unit));
+        }
+        for text in ["tomorrow", "2009-13", "09", "2009-02-30", "+009"] {
+            assert!(Asked::parse(text).is_err(), "{text}");
+        }
     }
 }

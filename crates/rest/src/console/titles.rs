@@ -18,7 +18,7 @@ use super::summary::Summary;
 use crate::service::Service;
 
 /// The most records that are looked up for one page.
-const LOOKED_UP: usize = 120;
+const LOOKED_UP: usize = 300;
 
 #[derive(Default)]
 pub(super) struct Titles(BTreeMap<String, String>);

@@ -4,9 +4,9 @@ use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
 
 use super::body_text::web_address;
-use super::format::readable;
+use super::format::{format_number, readable};
 use super::moment::Moment;
-use super::stream_shape::{FieldShape, title};
+use super::stream_shape::{CURRENCY, FieldShape, title};
 
 /// The members of a record, as written.
 pub(super) type Members = OrderedMap<Box<RawValue>>;
@@ -61,6 +61,7 @@ pub(super) fn shown(raw: &RawValue, field: Option<&FieldShape>) -> Option<FieldV
             let entries = entries.iter().take(MAX_ENTRIES);
             let mut parts: Vec<Part> = entries.filter_map(|one| part(one, field)).collect();
             if more > 0 {
+                let more = format_number(u64::try_from(more).unwrap_or(u64::MAX));
                 parts.push(Part::Text(format!("and {more} more")));
             }
             (!parts.is_empty()).then_some(FieldValue::Many(parts))
@@ -73,6 +74,16 @@ pub(super) fn shown(raw: &RawValue, field: Option<&FieldShape>) -> Option<FieldV
             (!pairs.is_empty()).then_some(FieldValue::Pairs(pairs))
         }
         single => part(&single, field).map(FieldValue::One),
+    }
+}
+
+/// Puts behind an amount the currency that its record names.
+pub(super) fn add_currency(value: &mut FieldValue, members: &Members) {
+    if let FieldValue::One(Part::Text(amount)) = value
+        && let Some(currency) = text(members, CURRENCY)
+    {
+        amount.push(' ');
+        amount.push_str(&readable(&currency));
     }
 }
 
@@ -116,6 +127,7 @@ fn cut(text: &str) -> String {
         Some((end, _)) => {
             let rest = text.get(end..).unwrap_or_default().chars().count();
             let shown = readable(text.get(..end).unwrap_or_default());
+            let rest = format_number(u64::try_from(rest).unwrap_or(u64::MAX));
             format!("{shown}… ({rest} more characters)")
         }
     }

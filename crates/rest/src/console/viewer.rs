@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use contract::grant::Authority;
 use grants::Overview;
-use read::GrantReader;
+use read::{Disclosures, GrantReader};
 
 use super::address::Address;
 use super::format::label;
@@ -39,6 +39,7 @@ impl Viewer {
         let service = Arc::clone(&context.service);
         let here = Address::parse(&context.target);
         let params = here.params();
+        let told = Arc::clone(&context.seen_as);
         async move {
             let Some(session) = session.await? else {
                 return Ok(Err(sign_in));
@@ -49,10 +50,11 @@ impl Viewer {
             let authority = match params.text("as") {
                 None => Authority::Owner,
                 Some(id) => {
-                    // Nothing reaches the client, so nothing is logged as disclosed to it.
-                    settings.disclosures = None;
-                    let (authority, seen_as) = seen_as(&service, id.to_owned(), &here).await?;
-                    frame.seen_as = Some(seen_as);
+                    // Nothing reaches the client, so nothing is logged as disclosed to it, nor counted.
+                    let budgets = settings.disclosures.take();
+                    let seen_as = seen_as(&service, id.to_owned(), &here, budgets);
+                    let (authority, seen_as) = seen_as.await?;
+                    frame.seen_as = Some(told.get_or_init(|| seen_as).clone());
                     authority
                 }
             };
@@ -92,6 +94,7 @@ async fn seen_as(
     service: &Arc<Service>,
     id: String,
     here: &Address,
+    budgets: Option<Arc<dyn Disclosures>>,
 ) -> Result<(Authority, SeenAs), Problem> {
     let leave = here.clone().without(&["as"]).to_string();
     blocking(Arc::clone(service), move |service| {
@@ -99,7 +102,11 @@ async fn seen_as(
         let authority = authority.map_err(|error| Problem::from(error.to_read_error()))?;
         let shown = grants::show(&*service.store, &id, service.now(), 0);
         let shown = shown.map_err(|error| super::grant::problem(&error))?;
+        let granted = shown.overview.grant_ids.iter().cloned().collect();
+        let spent = budgets.and_then(|budgets| budgets.admit(&granted).err());
+        let refused = spent.map(|refusal| refusal.message);
         let seen_as = SeenAs {
+            refused: label(&refused.unwrap_or_default()),
             client: client(&shown.overview),
             id,
             leave,

@@ -162,7 +162,7 @@ async fn granted_record(
             expand: Vec::new(),
         })
         .await?;
-    let line = granted_line(&*service.store, &record)
+    let line = export_line(&*service.store, &record)
         .map_err(|refusal| invalid_request(refusal.message))?;
     Ok(ndjson_response(Body::from(line)))
 }
@@ -194,7 +194,7 @@ async fn granted_stream(
             let told = told.filter(|warning| warning.code == WarningCode::RecordDamaged);
             damaged.extend(told.map(|warning| warning.message.clone()));
             for record in &page.data {
-                let line = granted_line(&*service.store, record)?;
+                let line = export_line(&*service.store, record)?;
                 if out.write_all(line.as_bytes()).is_err() {
                     return Ok(());
                 }
@@ -219,7 +219,8 @@ fn tell_left_out(out: &mut dyn Write, damaged: &[String]) {
     }
 }
 
-fn granted_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {
+/// A record as a line that an import takes.
+pub(crate) fn export_line(store: &dyn Store, record: &Record) -> Result<String, Refusal> {
     let connector = record.connector_key.as_deref().map(ConnectorKey::parse);
     let stream = StreamName::parse(record.stream.as_str());
     let parts = match (connector, stream) {

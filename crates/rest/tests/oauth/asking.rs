@@ -17,16 +17,14 @@ pub(crate) struct Granted {
 
 /// A client that may read ids and subjects of the letters at work, for a week.
 pub(crate) async fn granted(world: &World, browser: &mut Browser<'_>) -> Granted {
-    let csrf = browser.get("/grants/new").await.field("csrf");
     let form = [
-        ("csrf", csrf.as_str()),
         ("client", "My script"),
         ("field", "work/messages/id"),
         ("field", "work/messages/subject"),
         ("days", "7"),
         ("mode", "continuous"),
     ];
-    let made = browser.post("/grants/new/issue", &form).await;
+    let made = browser.make(&form).await;
     let token = made
         .text
         .split_once("<code class=\"token\" data-copy>")

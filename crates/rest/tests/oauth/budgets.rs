@@ -133,3 +133,54 @@ async fn unusual_reading_pauses_a_grant_until_the_owner_looks() {
     browser.post(&format!("{page}/budget"), &form).await;
     assert_eq!(world.read(&grant.token, CALL).await.status, 200);
 }
+
+// GM-25: the form shows the limits there are, so that setting one loosens no other; what it does not understand changes nothing.
+#[tokio::test]
+async fn the_form_of_a_budget_keeps_the_limits_it_shows() {
+    let world = World::new().await;
+    let limit = Budget {
+        records: Some(20),
+        bytes: Some(5_000_000),
+        pauses_when_unusual: true,
+        ..Budget::default()
+    };
+    let (mut browser, grant) = begin(&world, limit).await;
+    let page = format!("/grants/{}", grant.id);
+    let id = contract::id::GrantId::parse(&grant.id).unwrap();
+    let now = contract::time::Clock::now(&*world.clock);
+    let kept = || grants::budget::budget(&*world.store, &id, now).unwrap();
+    let shown = browser.get(&page).await;
+    shown.shows("name=\"records\" value=\"20\"");
+    shown.shows("name=\"distinct_records\" value=\"\"");
+    shown.shows("name=\"bytes\" value=\"5000000\"");
+    shown.shows("name=\"unusual\" checked");
+    let csrf = shown.field("csrf");
+    let target = format!("{page}/budget");
+    for wrong in [
+        [("change", "set"), ("records", "many")],
+        [("change", "set"), ("bytes", "-1")],
+        [("change", "loosen"), ("records", "1")],
+        [("change", ""), ("records", "1")],
+    ] {
+        let form = [&[("csrf", csrf.as_str())], wrong.as_slice()].concat();
+        let refused = browser.post(&target, &form).await;
+        assert_eq!(refused.status, 400, "{wrong:?}");
+        refused.shows("nothing was changed");
+        assert_eq!(kept(), Some(limit));
+    }
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("change", "set"),
+        ("records", "0"),
+        ("bytes", "5000000"),
+        ("unusual", "on"),
+    ];
+    assert_eq!(browser.post(&target, &form).await.status, 303);
+    let zero = Budget {
+        records: Some(0),
+        ..limit
+    };
+    assert_eq!(kept(), Some(zero));
+    let refused = world.read(&grant.token, CALL).await;
+    is_refused(&refused, 429, "budget_exhausted");
+}

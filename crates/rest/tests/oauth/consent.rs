@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{MESSAGES, World};
+use crate::fixture::{CLAUDE, MESSAGES, World};
 
 fn details(change: impl FnOnce(&mut Value)) -> String {
     let mut detail = json!({
@@ -198,4 +198,39 @@ async fn something_is_found_among_what_can_be_given_and_ticks_stay() {
         .review(&request, &[ticked, ("narrow", "find")])
         .await;
     on.shows("This is what");
+}
+
+#[tokio::test]
+async fn the_warning_says_how_far_an_application_is_known() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let mut registered = Vec::new();
+    for redirect in [
+        "https://app.example/cb",
+        "http://127.0.0.1:5000/cb",
+        "cursor://anysphere.cursor-mcp/cb",
+    ] {
+        let metadata = json!({"client_name": "An app", "redirect_uris": [redirect]});
+        let client = world.register(&metadata).await;
+        let client = client["client_id"].as_str().unwrap().to_owned();
+        registered.push((client, redirect));
+    }
+    let [anybody, port, scheme] = registered.try_into().unwrap();
+    let published = (CLAUDE.to_owned(), "http://localhost/callback");
+    for ((client, redirect), grade) in [
+        (published, "proven"),
+        (port, "care"),
+        (scheme, "care"),
+        (anybody, "mistake"),
+    ] {
+        let request = browser.ask(&client, &[("redirect_uri", redirect)]).await;
+        let page = browser.picker(&request).await;
+        let graded = ["proven", "care", "mistake"].map(|class| {
+            let sure = ["Anybody could", "It is published"];
+            sure.iter()
+                .any(|words| page.text.contains(&format!("<p class=\"{class}\">{words}")))
+        });
+        let expected = ["proven", "care", "mistake"].map(|class| class == grade);
+        assert_eq!(graded, expected, "{redirect}");
+    }
 }

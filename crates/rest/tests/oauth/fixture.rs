@@ -143,6 +143,25 @@ impl World {
     }
 
     pub(crate) async fn at(url: &str) -> Self {
+        Self::with_limits(url, rest::Limits::default()).await
+    }
+
+    /// A server that waits for less, or takes less.
+    pub(crate) async fn with_limits(url: &str, limits: rest::Limits) -> Self {
+        let world = Self::empty_at(url, limits);
+        for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
+            connect(&*world.store, "demo_mail", id, name);
+            world.ingest(id, 3).await;
+        }
+        world
+    }
+
+    /// A server that keeps nothing yet.
+    pub(crate) fn empty() -> Self {
+        Self::empty_at(URL, rest::Limits::default())
+    }
+
+    fn empty_at(url: &str, limits: rest::Limits) -> Self {
         let noon = Instant::parse("2026-06-01T12:00:00Z").unwrap();
         let clock = Arc::new(Settable(AtomicI64::new(noon.0)));
         let shared: Arc<dyn Clock> = clock.clone();
@@ -150,7 +169,8 @@ impl World {
         grants::sign_in::set_password(&*served.store, PASSWORD, clock.now()).unwrap();
         let service = served.service.with_documents(Arc::new(Documents));
         let service = service.with_uploads(&served.folder.path().join("uploads"));
-        let world = Self {
+        let service = service.with_limits(limits);
+        Self {
             router: rest::router(service),
             store: served.store,
             owner: served.owner,
@@ -158,12 +178,7 @@ impl World {
             url: url.to_owned(),
             log: served.log,
             folder: served.folder,
-        };
-        for (id, name) in [("work", "Work mail"), ("home", "<b>Home</b> \u{202e}mail")] {
-            connect(&*world.store, "demo_mail", id, name);
-            world.ingest(id, 3).await;
         }
-        world
     }
 
     pub(crate) async fn ingest(&self, connection: &str, letters: u32) {
@@ -333,16 +348,10 @@ impl<'a> Browser<'a> {
     }
 
     pub(crate) async fn upload_bytes(&mut self, csrf: &str, files: &[(String, Vec<u8>)]) -> Answer {
-        let head = |head: &str| format!("--xYz\r\nContent-Disposition: form-data; {head}\r\n\r\n");
-        let mut body = head("name=\"csrf\"").into_bytes();
-        body.extend_from_slice(csrf.as_bytes());
-        for (name, content) in files {
-            body.extend_from_slice(b"\r\n");
-            let part = head(&format!("name=\"files\"; filename=\"{name}\""));
-            body.extend_from_slice(part.as_bytes());
-            body.extend_from_slice(content);
-        }
-        body.extend_from_slice(b"\r\n--xYz--\r\n");
+        self.upload_body(uploaded(csrf, files)).await
+    }
+
+    pub(crate) async fn upload_body(&mut self, body: impl Into<Body>) -> Answer {
         let kind = "multipart/form-data; boundary=xYz";
         let request = Request::post("/import").header("content-type", kind);
         self.send(request, body).await
@@ -421,6 +430,21 @@ impl<'a> Browser<'a> {
         assert_eq!(page.status, 200, "{}", page.text);
         self.allow(&page).await
     }
+}
+
+/// The form with files that a browser sends, its token first.
+pub(crate) fn uploaded(csrf: &str, files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let head = |head: &str| format!("--xYz\r\nContent-Disposition: form-data; {head}\r\n\r\n");
+    let mut body = head("name=\"csrf\"").into_bytes();
+    body.extend_from_slice(csrf.as_bytes());
+    for (name, content) in files {
+        body.extend_from_slice(b"\r\n");
+        let part = head(&format!("name=\"files\"; filename=\"{name}\""));
+        body.extend_from_slice(part.as_bytes());
+        body.extend_from_slice(content);
+    }
+    body.extend_from_slice(b"\r\n--xYz--\r\n");
+    body
 }
 
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {

@@ -23,6 +23,19 @@ impl Browser<'_> {
     }
 }
 
+impl Browser<'_> {
+    /// Reviews a choice and allows what the review shows.
+    pub(crate) async fn make(&mut self, pairs: &[(&str, &str)]) -> Answer {
+        let review = self.send_form("/grants/new/review", "/grants/new", pairs);
+        let review = review.await;
+        assert_eq!(review.status, 200, "{}", review.text);
+        let digest = review.field("digest");
+        let form = [pairs, &[("digest", digest.as_str())]].concat();
+        self.send_form("/grants/new/issue", "/grants/new", &form)
+            .await
+    }
+}
+
 /// The token that a page shows.
 fn token(page: &Answer) -> String {
     let shown = page
@@ -56,9 +69,7 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
         world.store.grants().unwrap().is_empty(),
         "nothing is granted yet"
     );
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     assert_eq!(made.status, 200, "{}", made.text);
     let token = token(&made);
     let read = "/v1/streams/messages/records?limit=1";
@@ -68,6 +79,36 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
     let listed = browser.get("/grants").await;
     listed.shows("<bdi>My script</bdi>");
     listed.hides(&token);
+}
+
+#[tokio::test]
+async fn what_is_granted_is_what_was_reviewed() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let review = browser
+        .send_form("/grants/new/review", "/grants/new", CHOSEN)
+        .await;
+    let digest = review.field("digest");
+    // The form gives more than what was looked at; without a digest nothing was.
+    let wider = [CHOSEN, &[("field", "work/messages/body")]].concat();
+    for sent in [digest.as_str(), ""] {
+        let form = [wider.as_slice(), &[("digest", sent)]].concat();
+        let page = browser
+            .send_form("/grants/new/issue", "/grants/new", &form)
+            .await;
+        assert_eq!(page.status, 409, "{}", page.text);
+        page.shows("Nothing was granted: it would not be what you looked at before.");
+        page.shows("work messages: id, subject, body");
+        assert!(world.store.grants().unwrap().is_empty());
+        // What it shows can be allowed.
+        assert_ne!(page.field("digest"), digest);
+    }
+    let form = [CHOSEN, &[("digest", digest.as_str())]].concat();
+    let made = browser
+        .send_form("/grants/new/issue", "/grants/new", &form)
+        .await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    assert_eq!(world.store.grants().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -225,7 +266,7 @@ async fn every_rule_can_be_said_in_three_ways() {
             ("mode", "continuous"),
             (name.as_str(), lines),
         ];
-        let made = browser.send_form("/grants/new/issue", "/grants/new", &form);
+        let made = browser.make(&form);
         let made = made.await;
         let (_, id) = made.text.split_once("href=\"/grants/grt_").unwrap();
         let id = id.split('"').next().unwrap();
@@ -290,7 +331,7 @@ async fn what_was_agreed_to_is_kept_and_a_part_of_a_field_is_given() {
         ("redact:work/messages/from_email", "domain"),
     ];
     let wanted = [CHOSEN, &part].concat();
-    let made = browser.send_form("/grants/new/issue", "/grants/new", &wanted);
+    let made = browser.make(&wanted);
     let token = token(&made.await);
     let read = world
         .read(&token, "/v1/streams/messages/records?limit=1")
@@ -320,7 +361,7 @@ async fn a_template_fills_in_the_form_without_what_came_later() {
     let mut browser = world.browser().await;
     let never = ("except-lines:work/messages", "subject~=2");
     let kept = [CHOSEN, &[never, ("save_as", "work <only>")]].concat();
-    let made = browser.send_form("/grants/new/issue", "/grants/new", &kept);
+    let made = browser.make(&kept);
     assert_eq!(made.await.status, 200);
     let form = browser.get("/grants/new").await;
     form.shows("Fill in with the template <bdi>work &#60;only&#62;</bdi>");
@@ -346,9 +387,7 @@ async fn another_like_it_shows_the_difference() {
     let world = World::new().await;
     let mut browser = world.browser().await;
     let since = [CHOSEN, &[("since:work/messages", "2026-03-02")]].concat();
-    browser
-        .send_form("/grants/new/issue", "/grants/new", &since)
-        .await;
+    browser.make(&since).await;
     let id = world.store.grants().unwrap()[0].id.to_string();
     let form = browser.get(&format!("/grants/new?from={id}")).await;
     form.shows("value=\"work/messages/subject\" checked");
@@ -361,9 +400,7 @@ async fn another_like_it_shows_the_difference() {
     review.shows(&format!("The difference to {id}"));
     review.shows("<ul class=\"new\"><li><bdi>work messages: id, subject, body</bdi></li></ul>");
     review.shows("<ul class=\"gone\"><li><bdi>work messages: id, subject; only received_at from 2026-03-02 00:00 UTC</bdi></li></ul>");
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", &wider)
-        .await;
+    let made = browser.make(&wider).await;
     made.shows(&format!("/grants/{id}/end"));
     assert_eq!(world.store.grants().unwrap().len(), 2);
 }
@@ -372,9 +409,7 @@ async fn another_like_it_shows_the_difference() {
 async fn ending_asks_once_and_says_what_cannot_be_taken_back() {
     let world = World::new().await;
     let mut browser = world.browser().await;
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     let token = token(&made);
     let id = world.store.grants().unwrap()[0].id.to_string();
     let ask = format!("/grants/{id}/end");
@@ -403,9 +438,7 @@ async fn ending_asks_once_and_says_what_cannot_be_taken_back() {
 async fn what_was_read_is_told_by_title_and_by_what_is_known() {
     let world = World::new().await;
     let mut browser = world.browser().await;
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", CHOSEN)
-        .await;
+    let made = browser.make(CHOSEN).await;
     let token = token(&made);
     let id = world.store.grants().unwrap()[0].id.to_string();
     world.read(&token, "/v1/streams/messages/records/m1").await;
@@ -426,8 +459,83 @@ async fn what_was_read_is_told_by_title_and_by_what_is_known() {
         .get(&format!("/grants/{id}/activity?verify=1"))
         .await;
     checked.shows("The chain of all 2 entries is whole.");
-    // The page of a grant says no less than the terminal does.
-    let grant = browser.get(&format!("/grants/{id}")).await;
-    grant.shows("work messages: id, subject");
-    grant.shows("Work mail (work)");
+}
+
+// What the terminal says of a grant, its page says, line by line.
+#[tokio::test]
+async fn the_page_of_a_grant_says_no_less_than_the_terminal() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let part = [
+        ("field", "work/messages/from_email"),
+        ("redact:work/messages/from_email", "domain"),
+        ("since:work/messages", "2026-03-02"),
+        ("except-lines:work/messages", "subject~=tea"),
+        ("stream", "home/attachments"),
+    ];
+    browser.make(&[CHOSEN, &part].concat()).await;
+    let now = contract::time::Clock::now(&*world.clock);
+    let id = grants::list(&*world.store, now).unwrap()[0].id.clone();
+    let shown = grants::show(&*world.store, &id, now, 10).unwrap();
+    let page = browser.get(&format!("/grants/{id}")).await;
+    let wording = grants::Wording::whole(str::to_owned);
+    let mut lines = wording.overview(&shown.overview);
+    for grant in &shown.overview.grants {
+        lines.extend(wording.agreed(grant));
+        lines.push(wording.title(grant));
+        lines.push(grant.id().to_string());
+    }
+    assert!(lines.len() >= 5, "{lines:?}");
+    for line in lines {
+        let escaped = line.replace('"', "&#34;").replace('<', "&#60;");
+        page.shows(&escaped);
+    }
+    page.shows("Work mail (work)");
+}
+
+#[tokio::test]
+async fn all_records_of_a_call_and_all_that_is_known_are_behind_links() {
+    let world = World::new().await;
+    world.ingest("work", 28).await;
+    let lines: Vec<String> = (0..100)
+        .map(|n| json!({"key": format!("x{n:03}"), "data": {"id": format!("x{n:03}"), "subject": format!("Note {n:03}"), "secret": "s"}}).to_string())
+        .collect();
+    let target = "/v1/ingest/messages?connection_id=work";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let token = token(&browser.make(CHOSEN).await);
+    let id = world.store.grants().unwrap()[0].id.to_string();
+    let read = "/v1/streams/messages/records?limit=100&fields=subject";
+    assert_eq!(world.read(&token, read).await.status, 200);
+    let page = browser.get(&format!("/grants/{id}")).await;
+    page.shows("and 90 more");
+    let links = |page: &Answer| page.text.matches("href=\"/records/work/messages/").count();
+    let (_, rest) = page.text.split_once("<a href=\"/grants/").unwrap();
+    drop(rest.to_owned());
+    let call = page
+        .text
+        .split_once(&format!("href=\"/grants/{id}/activity?call="))
+        .unwrap()
+        .1;
+    let call = call.split('"').next().unwrap().replace("&#38;", "&");
+    let one = browser
+        .get(&format!("/grants/{id}/activity?call={call}"))
+        .await;
+    // The first fifty that are known, and the other ninety of the call.
+    assert_eq!(links(&one), 50 + 90, "{}", one.text);
+    one.shows("One call alone.");
+    assert_eq!(
+        one.text.matches("/x0").count() + one.text.matches("/x1").count() > 0,
+        true
+    );
+    let further = browser
+        .get(&format!("/grants/{id}/activity?known=50"))
+        .await;
+    assert_eq!(links(&further), 50 + 10);
+    further.hides("Further records");
+    further.shows("<bdi>Note 0");
+    browser
+        .get(&format!("/grants/{id}/activity?call=999999"))
+        .await
+        .shows("There is no such call");
 }

@@ -34,11 +34,29 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     });
     let client = world.register(&hostile).await;
     let client = client["client_id"].as_str().unwrap();
+    // A text of a record that would turn and hide what stands around it.
+    let letter = serde_json::json!({"key": "x1", "data": {
+        "id": "x1", "subject": "a\u{202e}b\u{2066}\u{200b}c", "secret": "s", "received_at": "2026-05-01T00:00:00Z",
+    }});
+    let ingest = "/v1/ingest/messages?connection_id=home";
+    world.write(ingest, letter.to_string()).await;
     let mut browser = world.browser().await;
     let request = browser.ask(client, &[]).await;
     let picker = browser.picker(&request).await;
     let pick = [("stream", "home/messages"), ("stream", "work/messages")];
     let review = browser.review(&request, &pick).await;
+    review.shows("a\\u{202e}b\\u{2066}\\u{200b}c");
+    let own = browser.get("/grants/new").await;
+    let csrf = own.field("csrf");
+    let ticked = [
+        ("csrf", csrf.as_str()),
+        ("client", "App"),
+        ("source", "home"),
+    ];
+    let own = browser.post("/grants/new/review", &ticked).await;
+    own.shows("a\\u{202e}b");
+    let connection = browser.get("/connections/home").await;
+    connection.shows("<h1><bdi>&#60;b&#62;Home&#60;/b&#62; \\u{202e}mail</bdi></h1>");
     let code = browser.allow(&review).await;
     let tokens = world.tokens(client, &code).await;
     let token = tokens["access_token"].as_str().unwrap();
@@ -49,7 +67,7 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     let grant = browser.get(&format!("/grants/{package}")).await;
     grant.shows("href=\"/records/home/messages/m1\"");
     let home = browser.get("/").await;
-    home.shows("3 records");
+    home.shows("4 records");
     let record = browser.get("/records/home/messages/m1").await;
     record.shows("Letter 1 &#60;script&#62;alert(1)");
     let device = browser.get("/device?user_code=%22%3E%3Cscript%3E").await;
@@ -60,7 +78,7 @@ async fn every_page_is_guarded_and_escapes_what_others_wrote() {
     assert_eq!(missing.status, 404);
     let sessions = browser.get("/sessions").await;
     for page in [
-        picker, review, grant, home, record, device, sessions, sign_in, missing,
+        picker, review, own, grant, home, record, device, sessions, sign_in, missing,
     ] {
         assert_guarded(&page);
         assert_eq!(page.text.matches("<h1>").count(), 1);
@@ -167,7 +185,11 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
     let home = browser.get("/").await;
     home.shows("the application has not come for it yet");
     let grants = browser.get("/grants").await;
-    grants.shows("The application has not come for it yet.");
+    grants.shows("<h2 id=\"waiting\">Waiting</h2>");
+    grants.shows("Nobody. Make a grant");
+    // By its name, not its id.
+    grants.shows("mail messages: ");
+    grants.hides("home messages: ");
     world.pass(Duration::from_mins(2));
     let grants = browser.get("/grants").await;
     grants.shows("Nobody. Make a grant");
@@ -222,4 +244,35 @@ async fn a_month_without_a_backup_is_told_until_there_is_one() {
     let csrf = page.field("csrf");
     browser.post("/settings/backup", &[("csrf", &csrf)]).await;
     browser.get("/").await.hides(told);
+}
+
+#[tokio::test]
+async fn what_fails_in_a_browser_is_a_page_whatever_fails() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    // An address that only takes forms leads to the page of its form.
+    for (target, page) in [
+        ("/grants/new/review", "/grants/new"),
+        ("/sessions/end-others", "/sessions"),
+        ("/connections/work/rename", "/connections/work"),
+        ("/settings/backup", "/settings"),
+        ("/sign-out", "/"),
+    ] {
+        let answer = browser.get(target).await;
+        assert_eq!(answer.status, 303, "{target}");
+        assert_eq!(answer.header("location"), page);
+    }
+    let program = world.get("/settings/backup").await;
+    assert_eq!(program.status, 405);
+    assert_eq!(program.json()["error"]["code"], "method_not_allowed");
+    let elsewhere = [("host", "evil.example"), ("accept", "text/html")];
+    let mut request = axum::http::Request::get("/browse");
+    for (name, value) in elsewhere {
+        request = request.header(name, value);
+    }
+    let request = request.body(axum::body::Body::empty()).unwrap();
+    let page = world.send(request).await;
+    assert_eq!(page.status, 421);
+    assert_guarded(&page);
+    page.shows("another host than this server goes by");
 }

@@ -5,6 +5,7 @@ use axum::http::Request;
 use serde_json::json;
 
 use crate::fixture::{Answer, Browser, MESSAGES, World};
+use crate::shared::connect;
 
 impl World {
     /// Writes lines of a stream as the owner.
@@ -163,6 +164,7 @@ async fn a_record_says_how_it_changed_and_who_was_shown_it() {
     assert_eq!(world.read(token, read).await.status, 200);
     let page = browser.get("/records/work/messages/m1").await;
     page.shows("record: <bdi>subject</bdi>");
+    page.shows("\"><bdi>An app</bdi></a>, <time");
     page.shows("changed: from_email, received_at, secret, size_bytes, subject");
 }
 
@@ -181,6 +183,7 @@ async fn files_of_records_are_for_the_owner_and_never_run() {
     let letter = browser.get("/records/work/messages/m1").await;
     letter.shows("<img src=\"/records/work/attachments/a1/file\"");
     letter.hides("<img src=\"/records/work/attachments/a3");
+    letter.shows("a &#60;b&#62;plain&#60;/b&#62; text");
     for (key, inline) in [("a1", true), ("a2", false), ("a3", false), ("a4", false)] {
         let target = format!("/records/work/attachments/{key}/file");
         let file = browser.get(&target).await;
@@ -191,9 +194,19 @@ async fn files_of_records_are_for_the_owner_and_never_run() {
         );
         assert_eq!(file.header("x-content-type-options"), "nosniff");
         let disposition = file.header("content-disposition");
-        assert_eq!(disposition.is_empty(), inline, "{key}: {disposition}");
+        assert_eq!(
+            disposition.starts_with("inline"),
+            inline,
+            "{key}: {disposition}"
+        );
+        let name = format!("filename*=UTF-8''{key}.file");
+        assert!(disposition.ends_with(&name), "{disposition}");
         let saved = browser.get(&format!("{target}?download=1")).await;
-        assert_eq!(saved.header("content-disposition"), "attachment");
+        let disposition = saved.header("content-disposition");
+        assert!(
+            disposition.starts_with("attachment; filename="),
+            "{disposition}"
+        );
         let stranger = Browser::new(&world).get(&target).await;
         assert_eq!(
             (stranger.status.as_u16(), stranger.text.as_str()),
@@ -234,11 +247,11 @@ async fn a_stream_is_a_table_that_is_narrowed_by_its_address() {
     let mut browser = world.browser().await;
     let index = browser.get("/browse").await;
     index.shows("<a href=\"/browse/work/messages\">");
-    index.shows("6 records in all.");
+    index.shows("6 records</a> in all.");
     let page = browser.get("/browse/work/messages").await;
     assert_eq!(page.status, 200, "{}", page.text);
     page.shows("<b>3 records</b>");
-    page.shows("<bdi>Size bytes</bdi>: 6 in all");
+    page.shows("<bdi>Size bytes</bdi>: <a href=\"#rows\">6<span");
     page.shows("March 2026: 3");
     page.shows("aria-sort=\"descending\"");
     page.shows("filter%5Bfrom_email%5D=bank%40example.test");
@@ -307,6 +320,282 @@ async fn the_timeline_has_all_sources_of_a_day_in_one_order() {
     one.hides("/records/home/");
     let none = browser.get("/timeline?day=1999-01-01").await;
     none.shows("Nothing happened on this day");
+    // A month and a year open at their first day that has records.
+    for asked in ["2026-03", "2026"] {
+        let page = browser.get(&format!("/timeline?day={asked}")).await;
+        page.shows("<h1>Sunday, 1 March 2026</h1>");
+    }
     let odd = browser.get("/timeline?day=tomorrow").await;
-    odd.shows("<h1>Tuesday, 3 March 2026</h1>");
+    assert_eq!(odd.status, 400);
+    odd.shows("write it as 2026-03-01");
+    let unknown = browser.get("/timeline?connection=nobody").await;
+    assert_eq!(unknown.status, 404);
+    unknown.shows("there is no such connection");
+}
+
+#[tokio::test]
+async fn mail_of_any_age_is_on_the_overview_and_the_timeline() {
+    let world = World::new().await;
+    let letter = |key: &str, at: &str| {
+        json!({"key": key, "data": {"id": key, "subject": "Old", "secret": "s", "received_at": at}})
+            .to_string()
+    };
+    let lines = [
+        letter("o1", "2009-04-07T09:00:00Z"),
+        letter("o2", "2009-11-20T09:00:00Z"),
+        letter("o3", "2031-02-03T09:00:00Z"),
+    ];
+    let target = "/v1/ingest/messages?connection_id=work";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let overview = browser.get("/").await;
+    overview.shows("<b>2009 – 2031</b>");
+    overview.shows("Year by year");
+    overview.shows("<a href=\"/timeline?day=2009\">2<span");
+    // The last day up to today, then step by step as far as there is anything.
+    let mut days = vec![browser.get("/timeline").await];
+    for rel in [
+        "prev", "prev", "prev", "prev", "next", "next", "next", "next", "next",
+    ] {
+        let page = days.last().unwrap();
+        let link = page.text.split_once(&format!("rel=\"{rel}\" href=\""));
+        let target = link
+            .unwrap_or_else(|| panic!("no {rel} in {}", page.text))
+            .1;
+        let target = target.split('"').next().unwrap().to_owned();
+        days.push(browser.get(&target).await);
+    }
+    let heading = |page: &Answer| {
+        let after = page.text.split_once("<h1>").unwrap().1;
+        after.split("</h1>").next().unwrap().to_owned()
+    };
+    let days: Vec<String> = days.iter().map(heading).collect();
+    let there = [
+        "Tuesday, 3 March 2026",
+        "Monday, 2 March 2026",
+        "Sunday, 1 March 2026",
+        "Friday, 20 November 2009",
+        "Tuesday, 7 April 2009",
+    ];
+    let back = there.iter().rev().skip(1);
+    let mut expected: Vec<&str> = there.iter().chain(back).copied().collect();
+    expected.push("Monday, 3 February 2031");
+    assert_eq!(days, expected);
+    let old = browser.get("/timeline?day=2009").await;
+    old.shows("<h1>Tuesday, 7 April 2009</h1>");
+    old.shows("November 2009: 1");
+    old.shows("<h2>Years</h2>");
+    old.hides("March 2026: ");
+}
+
+#[tokio::test]
+async fn where_all_is_old_the_timeline_opens_there() {
+    let world = World::empty();
+    connect(&*world.store, "demo_mail", "old", "Old mail");
+    let letter = json!({"key": "o1", "data": {"id": "o1", "subject": "Old", "secret": "s", "received_at": "2009-04-07T09:00:00Z"}});
+    let target = "/v1/ingest/messages?connection_id=old";
+    world.write(target, letter.to_string()).await;
+    let mut browser = world.browser().await;
+    browser.get("/").await.shows("<b>Apr 2009 – Apr 2009</b>");
+    let page = browser.get("/timeline").await;
+    page.shows("<h1>Tuesday, 7 April 2009</h1>");
+    page.shows("April 2009: 1");
+}
+
+#[tokio::test]
+async fn what_a_connection_saves_can_be_imported_again() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/connections/work").await;
+    let links = page.text.split("href=\"").skip(1);
+    let links = links.filter_map(|rest| rest.split('"').next());
+    let saved: Vec<String> = links
+        .filter(|link| link.contains("/messages/download"))
+        .map(|link| link.replace("&#38;", "&"))
+        .collect();
+    assert_eq!(saved.len(), 2, "{}", page.text);
+    let csv = browser.get(&saved[0]).await;
+    assert_eq!(csv.text.lines().count(), 4);
+    for field in ["secret", "body", "size_bytes", "amount"] {
+        assert!(csv.text.lines().next().unwrap().contains(field), "{field}");
+    }
+    let lines = browser.get(&saved[1]).await;
+    let before: Vec<String> = ["m1", "m2", "m3"].map(str::to_owned).into();
+    let read = |id: &str| format!("/v1/streams/messages/records/{id}?connection_id=work");
+    let mut data = Vec::new();
+    for id in &before {
+        data.push(world.read(&world.owner, &read(id)).await.json()["data"].clone());
+        let request = Request::delete(read(id))
+            .header("authorization", format!("Bearer {}", world.owner))
+            .body(Body::empty());
+        let gone = world.send(request.unwrap()).await;
+        assert!(gone.status.is_success(), "{}", gone.text);
+    }
+    let target = "/v1/ingest/messages?connection_id=work";
+    let receipt = world.write(target, lines.text).await;
+    assert_eq!(receipt.json()["records_accepted"], 3, "{}", receipt.text);
+    for (id, data) in before.iter().zip(data) {
+        let again = world.read(&world.owner, &read(id)).await;
+        assert_eq!(again.json()["data"], data, "{}", again.text);
+    }
+}
+
+/// Runs a test of this program again in a zone far from UTC. Whether it is there now.
+fn is_far_from_utc(name: &str) -> bool {
+    const ZONE: &str = "Pacific/Auckland";
+    if std::env::var("TZ").is_ok_and(|zone| zone == ZONE) {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let run = std::process::Command::new(program)
+        .args(["--exact", &format!("reading::{name}"), "--nocapture"])
+        .env("TZ", ZONE)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+#[tokio::test]
+async fn a_range_of_days_is_one_of_days_here_and_a_form_keeps_the_others() {
+    if !is_far_from_utc("a_range_of_days_is_one_of_days_here_and_a_form_keeps_the_others") {
+        return;
+    }
+    let world = World::new().await;
+    // Late on the 1st and early on the 2nd of April in Auckland, both on the 1st in UTC.
+    let letter = |key: &str, at: &str| {
+        json!({"key": key, "data": {"id": key, "subject": key, "secret": "s", "received_at": at}})
+            .to_string()
+    };
+    let lines = [
+        letter("late", "2026-04-01T10:30:00Z"),
+        letter("early", "2026-04-01T11:30:00Z"),
+    ];
+    let target = "/v1/ingest/messages?connection_id=work";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let base = "/browse/work/messages?filter%5Breceived_at%5D";
+    let typed = format!("{base}%5Bgte%5D=2026-04-02&filter%5Breceived_at%5D%5Blt%5D=2026-04-03");
+    let page = browser.get(&typed).await;
+    page.shows("<b>1 record</b>");
+    page.shows("/messages/early\"");
+    // The form shows the same days again, whether they were typed or come from a bar.
+    let bar = format!(
+        "{base}%5Bgte%5D=2026-04-01T11%3A00%3A00Z&filter%5Breceived_at%5D%5Blt%5D=2026-04-02T11%3A00%3A00Z"
+    );
+    for target in [&typed, &bar] {
+        let page = browser.get(target).await;
+        page.shows("<b>1 record</b>");
+        page.shows("type=\"date\" name=\"filter[received_at][gte]\" value=\"2026-04-02\"");
+        page.shows("type=\"date\" name=\"filter[received_at][lt]\" value=\"2026-04-03\"");
+    }
+    // A bound within a day is not cut to the day.
+    let exact = format!("{base}%5Bgte%5D=2026-04-01T10%3A30%3A00Z");
+    let page = browser.get(&exact).await;
+    page.shows("type=\"text\" name=\"filter[received_at][gte]\" value=\"2026-04-01T10:30:00Z\"");
+    // A condition without an input is kept.
+    let other = format!("{base}%5Bgt%5D=2026-03-02T00%3A00%3A00Z");
+    let page = browser.get(&other).await;
+    page.shows("type=\"hidden\" name=\"filter[received_at][gt]\" value=\"2026-03-02T00:00:00Z\"");
+    // The overview counts by the same days.
+    browser
+        .get("/timeline?day=2026-04-02&connection=work")
+        .await
+        .shows("<b>1 record</b>");
+}
+
+#[tokio::test]
+async fn the_order_can_be_turned_without_its_column() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/browse/work/messages?fields=subject").await;
+    page.shows("latest first: <a href=\"/browse/work/messages?fields=subject&#38;order=asc\">");
+}
+
+#[tokio::test]
+async fn all_that_belongs_to_a_record_is_behind_a_link() {
+    let world = World::new().await;
+    let line = |n: u32| {
+        json!({"key": format!("f{n:02}"), "data": {"id": format!("f{n:02}"), "message_id": "m1", "name": format!("file {n}")}})
+            .to_string()
+    };
+    let lines: Vec<String> = (0..60).map(line).collect();
+    let target = "/v1/ingest/attachments?connection_id=work";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let page = browser.get("/records/work/messages/m1").await;
+    let all = "/browse/work/attachments?filter%5Bmessage_id%5D=m1";
+    page.shows(&format!("<a href=\"{all}\">All of them"));
+    browser.get(all).await.shows("<b>60 records</b>");
+}
+
+#[tokio::test]
+async fn a_condition_that_cannot_be_understood_is_refused() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    for (condition, next) in [
+        ("year=abc", "write it as 2026"),
+        ("year=10000", "write it as 2026"),
+        ("year=0", "write it as 2026"),
+        (
+            "connection=work&stream=messages&filter%5Bsize_bytes%5D%5Bgte%5D=2",
+            "write filter[field]=value",
+        ),
+    ] {
+        let page = browser.get(&format!("/search?q=letter&{condition}")).await;
+        assert_eq!(page.status, 400, "{condition}");
+        page.shows(next);
+    }
+}
+
+/// A source whose spendings have currencies.
+const SPENDINGS: &str = r#"{
+    "protocol_version": "0.1.0",
+    "source": { "kind": "connector", "id": "https://sources.example/spendings" },
+    "declaration_version": "1",
+    "publisher": { "id": "https://sources.example" },
+    "display": { "name": "Spendings" },
+    "streams": [{
+        "name": "spendings", "semantics": "mutable_state", "primary_key": ["id"],
+        "selection": { "fields": true, "resources": true },
+        "schema": { "type": "object", "required": ["id"], "properties": {
+            "id": { "type": "string" },
+            "amount": { "type": "number" },
+            "currency": { "type": "string" }
+        } },
+        "query": { "aggregations": { "count": true, "sum": ["amount"], "group_by": ["currency"] } }
+    }]
+}"#;
+
+#[tokio::test]
+async fn amounts_have_their_currency_and_do_not_add_up_across_them() {
+    let world = World::empty();
+    let declared = contract::declaration::Declaration::parse(SPENDINGS).unwrap();
+    world.store.declare(&declared).unwrap();
+    connect(&*world.store, "spendings", "purse", "Purse");
+    let line = |id: &str, amount: f64, currency: &str| {
+        json!({"key": id, "data": {"id": id, "amount": amount, "currency": currency}}).to_string()
+    };
+    let lines = [
+        line("a", 1.5, "EUR"),
+        line("b", 2.25, "EUR"),
+        line("c", 4.0, "US<D"),
+    ];
+    let target = "/v1/ingest/spendings?connection_id=purse";
+    world.write(target, lines.join("\n")).await;
+    let mut browser = world.browser().await;
+    let page = browser
+        .get("/browse/purse/spendings?fields=id&fields=amount")
+        .await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    page.shows(">1.5 EUR<");
+    page.shows(">4.0 US&#60;D<");
+    page.shows("3.75 EUR, 4");
+    page.hides(">7.75");
+    let record = browser.get("/records/purse/spendings/c").await;
+    record.shows("4.0 US&#60;D");
+    // What is saved has only the columns that were chosen.
+    let saved = "/browse/purse/spendings/download?fields=id&fields=amount&format=csv";
+    browser.get(saved).await.hides("EUR");
 }

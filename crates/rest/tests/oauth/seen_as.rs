@@ -1,7 +1,6 @@
 //! Pages as a grant sees them: exactly what its client gets for the same question, and nothing of it is the client's
 //! reading.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -33,15 +32,15 @@ async fn granted(world: &World, browser: &mut Browser<'_>) -> Granted {
     }
 }
 
-/// The records a page leads to.
-fn linked(page: &Answer) -> BTreeSet<String> {
+/// The records a page leads to, in its order.
+pub(crate) fn linked(page: &Answer) -> Vec<String> {
     let links = page.text.split("href=\"/records/").skip(1);
     let link = |rest: &str| rest.split(['"', '?']).next().unwrap().to_owned();
     links.map(link).collect()
 }
 
-/// The records of an answer of the API.
-fn answered(body: &Value) -> BTreeSet<String> {
+/// The records of an answer of the API, in its order.
+pub(crate) fn answered(body: &Value) -> Vec<String> {
     let records = body["data"].as_array().unwrap().iter();
     let name = |one: &Value| {
         let key = one["record_key"].as_str().or(one["id"].as_str()).unwrap();
@@ -85,6 +84,19 @@ async fn a_page_seen_as_a_grant_has_what_its_client_gets() {
         shown.shows("You see this page as");
         let body = world.read(&token, question).await.json();
         assert_eq!(linked(&shown), answered(&body), "{page}");
+        // What it has of each record, the page shows.
+        for record in body["data"].as_array().unwrap() {
+            for text in [&record["data"]["subject"], &record["title"]] {
+                let text = text.as_str().unwrap_or_default();
+                shown.shows(&text.replace('<', "&#60;").replace('>', "&#62;"));
+            }
+        }
+        if page.starts_with("/browse") {
+            let counted = format!("{question}&count=exact");
+            let counted = world.read(&token, &counted).await.json();
+            let count = counted["meta"]["count"]["value"].as_u64();
+            shown.shows(&format!("<b>{} records</b>", count.unwrap()));
+        }
         for hidden in ["hunter2", "42 EUR", "bank@example.test", "/home/"] {
             shown.hides(hidden);
         }
@@ -184,4 +196,42 @@ async fn a_grant_that_has_ended_or_never_was_shows_a_page_that_says_so() {
         page.shows("<html lang=\"en\">");
         page.hides("Letter 2");
     }
+}
+
+#[tokio::test]
+async fn a_page_that_fails_is_still_seen_as_the_grant() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { id, .. } = granted(&world, &mut browser).await;
+    let page = browser
+        .get(&format!("/records/work/messages/m1?as={id}"))
+        .await;
+    assert_eq!(page.status, 404);
+    page.shows("You see this page as <b><bdi>An app</bdi></b> does");
+    page.shows("href=\"/records/work/messages/m1\">Back to your own view");
+    page.shows(&format!("href=\"/search?as={id}\""));
+}
+
+#[tokio::test]
+async fn a_client_that_gets_nothing_now_is_said_to_get_nothing() {
+    let world = World::new().await;
+    let mut browser = world.browser().await;
+    let Granted { token, id } = granted(&world, &mut browser).await;
+    let page = format!("/browse/work/messages?as={id}");
+    browser.get(&page).await.hides("It gets nothing");
+    let csrf = browser.get(&format!("/grants/{id}")).await.field("csrf");
+    let target = format!("/grants/{id}/budget");
+    let limit = [("csrf", csrf.as_str()), ("change", "set"), ("records", "1")];
+    assert_eq!(browser.post(&target, &limit).await.status, 303);
+    let read = "/v1/streams/messages/records?limit=1";
+    assert_eq!(world.read(&token, read).await.status, 200);
+    let refused = world.read(&token, read).await;
+    assert_eq!(refused.json()["error"]["code"], "budget_exhausted");
+    let shown = browser.get(&page).await;
+    shown.shows("<b>It gets nothing of this now:</b>");
+    shown.shows("the owner allows no more records under this grant today");
+    let pause = [("csrf", csrf.as_str()), ("change", "pause")];
+    assert_eq!(browser.post(&target, &pause).await.status, 303);
+    // While it is paused, there is nothing to see either.
+    assert_eq!(browser.get(&page).await.status, 403);
 }

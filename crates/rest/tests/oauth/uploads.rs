@@ -3,11 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use axum::body::Body;
+use futures_core::Stream;
+use rest::Limits;
 use serde::Deserialize;
+use tokio::time::{Sleep, sleep};
 
-use crate::fixture::World;
-use crate::keeping::{action, settled};
+use crate::fixture::{URL, World, uploaded};
+use crate::keeping::{action, settled, uploads};
 
 /// An export and how many records it holds by stream, as the importers themselves are held to it.
 #[derive(Deserialize)]
@@ -127,4 +134,77 @@ async fn what_was_sent_along_is_left_and_an_account_has_its_own_connection() {
         "{}",
         review.text
     );
+}
+
+/// A body that comes in pieces, with a pause before each.
+struct Slowly {
+    pieces: std::vec::IntoIter<Vec<u8>>,
+    pause: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Slowly {
+    fn body(form: &[u8], piece: usize, pause: Duration) -> Body {
+        let pieces: Vec<Vec<u8>> = form.chunks(piece).map(<[u8]>::to_vec).collect();
+        Body::from_stream(Self {
+            pieces: pieces.into_iter(),
+            pause,
+            sleep: Box::pin(sleep(pause)),
+        })
+    }
+}
+
+impl Stream for Slowly {
+    type Item = Result<Vec<u8>, std::io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        ready!(self.sleep.as_mut().poll(context));
+        self.sleep = Box::pin(sleep(self.pause));
+        Poll::Ready(self.pieces.next().map(Ok))
+    }
+}
+
+const LETTER: &str = "From a@example.test Mon Mar  2 09:00:00 2026\nFrom: A <a@example.test>\nSubject: Slow\nDate: Mon, 02 Mar 2026 09:00:00 +0000\nMessage-ID: <one@example.test>\n\nIt takes its time.\n";
+
+// An upload takes as long as its bytes come; who stops sending, or sends too much, is told so on a page.
+#[tokio::test]
+async fn an_upload_may_take_long_but_not_pause_and_has_a_size() {
+    let files = [("mail.mbox".to_owned(), LETTER.as_bytes().to_vec())];
+    let limits = Limits {
+        write_time: Duration::from_millis(200),
+        body_pause: Duration::from_secs(2),
+        ..Limits::default()
+    };
+    let world = World::with_limits(URL, limits).await;
+    let mut browser = world.browser().await;
+    let csrf = browser.get("/import").await.field("csrf");
+    let form = uploaded(&csrf, &files);
+    let slow = Slowly::body(&form, form.len() / 20, Duration::from_millis(30));
+    let sent = browser.upload_body(slow).await;
+    settled(&mut browser, sent)
+        .await
+        .shows("<b>1</b> <span>new</span>");
+
+    let limits = Limits {
+        body_pause: Duration::from_millis(50),
+        upload_bytes: 2_000,
+        ..Limits::default()
+    };
+    let world = World::with_limits(URL, limits).await;
+    let mut browser = world.browser().await;
+    let csrf = browser.get("/import").await.field("csrf");
+    let form = uploaded(&csrf, &files);
+    let stopped = Slowly::body(&form, form.len() / 2, Duration::from_secs(5));
+    let large = [("mail.mbox".to_owned(), LETTER.repeat(20).into_bytes())];
+    let large = Body::from(uploaded(&csrf, &large));
+    for (body, status, title) in [
+        (stopped, 408, "<h1>That did not work</h1>"),
+        (large, 413, "larger than 4 GiB"),
+    ] {
+        let page = browser.upload_body(body).await;
+        assert_eq!(page.status, status, "{}", page.text);
+        page.shows(title);
+        page.shows("<html lang=\"en\">");
+        assert_eq!(uploads(&world), 0, "nothing is kept of it");
+    }
 }

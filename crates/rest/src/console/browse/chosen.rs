@@ -1,9 +1,12 @@
 //! What the address of a stream's page chooses: the same parameters as `/v1` takes, read by the same parser.
 
 use contract::id::{FieldName, StreamName};
-use contract::query::{Count, ListOptions, Order, PageLimit, Projection, Reading, RecordsQuery};
+use contract::query::{
+    Count, FilterTest, ListOptions, Order, PageLimit, Projection, Reading, RecordsQuery,
+};
 
-use crate::console::stream_shape::{FieldShape, StreamShape};
+use crate::console::stream_shape::{CURRENCY, FieldShape, StreamShape};
+use crate::console::time_counts::bound;
 use crate::console::viewer::Viewer;
 use crate::problem::Problem;
 use crate::query_params::{self, ConnectionSelector};
@@ -17,6 +20,8 @@ pub(super) struct Chosen {
     /// The columns, in order.
     pub(super) columns: Vec<FieldName>,
     pub(super) order: Order,
+    /// Whether all fields are wanted, and not some as columns.
+    pub(super) is_whole: bool,
     /// Whether the page is not the first.
     pub(super) cursor: bool,
 }
@@ -33,11 +38,22 @@ impl Chosen {
         };
         let mut query = query_params::records(stream, &selector, &viewer.params)?;
         query.limit = PageLimit::new(ROWS);
+        for filter in &mut query.filters {
+            if let Some(field) = shape.field(filter.field.as_str()) {
+                local_days(field, &mut filter.test);
+            }
+        }
+        let is_whole =
+            viewer.params.text("columns") == Some("all") && query.projection == Projection::All;
         let columns = match &query.projection {
             Projection::Fields(fields) => fields.clone(),
+            Projection::All if is_whole => {
+                let fields = shape.fields.iter();
+                fields.map(|field| field.name.clone()).collect()
+            }
             Projection::All | Projection::View(_) => usual(shape),
         };
-        if !columns.is_empty() {
+        if !columns.is_empty() && !is_whole {
             query.projection = Projection::Fields(columns.clone());
         }
         let (mut order, mut cursor) = (Order::default(), false);
@@ -50,8 +66,39 @@ impl Chosen {
             query,
             columns,
             order,
+            is_whole,
             cursor,
         })
+    }
+
+    /// The question for a table, which also shows the currency of amounts.
+    pub(super) fn with_currency(&self, shape: &StreamShape) -> RecordsQuery {
+        let mut query = self.query.clone();
+        let fields = self.columns.iter();
+        let mut fields = fields.filter_map(|name| shape.field(name.as_str()));
+        if let Projection::Fields(wanted) = &mut query.projection
+            && let Some(currency) = shape.field(CURRENCY)
+            && fields.any(FieldShape::is_money)
+            && !wanted.contains(&currency.name)
+        {
+            wanted.push(currency.name.clone());
+        }
+        query
+    }
+}
+
+/// Days that were typed begin where the times of the page are told: at midnight here.
+fn local_days(field: &FieldShape, test: &mut FilterTest) {
+    if let FilterTest::Range(bounds) = test
+        && field.is_time
+    {
+        for (_, value) in bounds {
+            if value.len() == 10
+                && let Ok(day) = value.parse()
+            {
+                *value = bound(field, day);
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
-//! What a table shows as a file: all its rows, as CSV with its columns or as JSON lines.
+//! What a table shows as a file: all its rows, as CSV with its columns or as JSON lines; or all fields, as lines that can be
+//! imported again.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use axum::http::{HeaderValue, header};
 use contract::page::Page;
@@ -9,20 +11,23 @@ use contract::reader::ReadContract as _;
 use contract::record::Record;
 use read::GrantReader;
 use serde_json::value::RawValue;
+use store::Store;
 
 use super::chosen::Chosen;
 use crate::console::frame::Section;
 use crate::console::stream_shape::StreamShape;
 use crate::console::value;
 use crate::console::viewer::Viewer;
-use crate::owner::stream_bytes;
 use crate::owner::wire::Refusal;
+use crate::owner::{export_line, stream_bytes};
 use crate::table::{HandlerResult, RequestContext};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Csv,
     JsonLines,
+    /// Lines with keys and times, which import as the same records.
+    Export,
 }
 
 /// `GET /browse/{connection_id}/{stream}/download`
@@ -38,6 +43,7 @@ pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
     let mut chosen = Chosen::new(&viewer, &shape, (&connection, stream))?;
     chosen.query.limit = PageLimit::new(MAX_PAGE_LIMIT);
     let kind = match viewer.params.text("format") {
+        Some("jsonl") if chosen.is_whole => Kind::Export,
         Some("jsonl") => Kind::JsonLines,
         _ => Kind::Csv,
     };
@@ -46,6 +52,7 @@ pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
     let saving = Saving {
         kind,
         columns: chosen.columns.iter().map(ToString::to_string).collect(),
+        store: Arc::clone(&viewer.service.store),
         reader: viewer.reader,
         query: chosen.query,
         runtime: tokio::runtime::Handle::current(),
@@ -55,7 +62,7 @@ pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
             "text/csv; charset=utf-8",
             "attachment; filename=\"records.csv\"",
         ),
-        Kind::JsonLines => (
+        Kind::JsonLines | Kind::Export => (
             "application/x-ndjson",
             "attachment; filename=\"records.jsonl\"",
         ),
@@ -75,6 +82,7 @@ pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
 struct Saving {
     kind: Kind,
     columns: Vec<String>,
+    store: Arc<dyn Store>,
     reader: GrantReader,
     query: RecordsQuery,
     runtime: tokio::runtime::Handle,
@@ -92,6 +100,7 @@ impl Saving {
                 let line = match self.kind {
                     Kind::Csv => csv_row(&self.columns, record),
                     Kind::JsonLines => json_line(record),
+                    Kind::Export => export_line(&*self.store, record)?,
                 };
                 if out.write_all(line.as_bytes()).is_err() {
                     return Ok(());
@@ -116,11 +125,10 @@ fn at(query: &RecordsQuery, cursor: Option<String>) -> RecordsQuery {
     query
 }
 
+/// The record as it was written, on one line: breaks stand only between its parts.
 fn json_line(record: &Record) -> String {
     let data = record.data.as_deref().map_or("{}", RawValue::get);
-    // A record may be written over several lines.
-    let value: Result<serde_json::Value, _> = serde_json::from_str(data);
-    value.map_or_else(|_| "{}\n".to_owned(), |value| format!("{value}\n"))
+    data.replace(['\n', '\r'], " ") + "\n"
 }
 
 fn csv_row(columns: &[String], record: &Record) -> String {
@@ -129,11 +137,20 @@ fn csv_row(columns: &[String], record: &Record) -> String {
         let raw = members.get(name).map_or("null", |raw| raw.get());
         match raw {
             "null" => String::new(),
-            raw => serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned()),
+            raw => serde_json::from_str(raw).map_or_else(|_| raw.to_owned(), text_cell),
         }
     };
     let cells: Vec<String> = columns.iter().map(cell).collect();
     csv_line(cells.iter().map(String::as_str))
+}
+
+/// A text that a spreadsheet would compute, after an apostrophe, which says that it is text. A number stays one.
+fn text_cell(text: String) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if is_formula && text.parse::<f64>().is_err() {
+        return format!("'{text}");
+    }
+    text
 }
 
 fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
@@ -151,6 +168,36 @@ fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_no_formula_and_a_number_stays_one() {
+        for (text, cell) in [
+            (
+                "=HYPERLINK(\"https://a.example\")",
+                "'=HYPERLINK(\"https://a.example\")",
+            ),
+            ("+1 555 0100", "'+1 555 0100"),
+            ("@name", "'@name"),
+            ("-cmd", "'-cmd"),
+            ("-12.50", "-12.50"),
+            ("+3", "+3"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(text_cell(text.to_owned()), cell);
+        }
+    }
+
+    #[test]
+    fn a_line_is_the_record_as_it_was_written() {
+        let data = "{\n  \"z\": 1.50,\r\n  \"a\": 1e+400,\"t\":\"x\\ny\"}";
+        let mut record: Record = serde_json::from_str(
+            "{\"object\":\"record\",\"id\":\"1\",\"stream\":\"s\",\"emitted_at\":\"\"}",
+        )
+        .unwrap();
+        record.data = Some(RawValue::from_string(data.to_owned()).unwrap());
+        let line = json_line(&record);
+        assert_eq!(line, "{   \"z\": 1.50,    \"a\": 1e+400,\"t\":\"x\\ny\"}\n");
+    }
 
     #[test]
     fn cells_are_quoted_where_they_must_be() {

@@ -3,15 +3,15 @@
 use contract::aggregate::Granularity;
 use contract::query::{FilterTest, Order};
 use contract::record::Record;
+use contract::time::Instant;
 use jiff::civil::Date;
 
-use super::after;
 use super::chosen::Chosen;
 use crate::console::address::Address;
 use crate::console::format::{label, one_line};
-use crate::console::moment::Moment;
+use crate::console::moment::{self, Moment};
 use crate::console::stream_shape::{FieldShape, StreamShape};
-use crate::console::time_counts::{Days, within};
+use crate::console::time_counts::{Days, bound, within};
 use crate::console::value::{self, FieldValue, Part};
 use crate::console::viewer::Viewer;
 
@@ -28,6 +28,13 @@ pub(super) struct Column {
     /// Where the order can be turned; empty where the stream is not ordered by it.
     pub(super) turn: String,
     pub(super) sorted: &'static str,
+}
+
+/// The order of a table, and the page with the other one.
+pub(super) struct Turn {
+    pub(super) title: String,
+    pub(super) words: &'static str,
+    pub(super) address: String,
 }
 
 /// A condition, and the page without it.
@@ -93,6 +100,23 @@ fn plain(field: &FieldShape, chosen: bool) -> Column {
     }
 }
 
+/// The order of the table, and where it is turned; nothing where the stream has none. The field need not be a column.
+pub(super) fn turn(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Option<Turn> {
+    let name = shape.cursor_field.as_deref()?;
+    let field = shape.field(name)?;
+    let (words, other) = match (chosen.order, field.is_time) {
+        (Order::Ascending, true) => ("earliest first", "desc"),
+        (Order::Descending, true) => ("latest first", "asc"),
+        (Order::Ascending, false) => ("lowest first", "desc"),
+        (Order::Descending, false) => ("highest first", "asc"),
+    };
+    Some(Turn {
+        title: field.title.clone(),
+        words,
+        address: viewer.here.clone().set("order", other).to_string(),
+    })
+}
+
 pub(super) fn choices(shape: &StreamShape, chosen: &Chosen) -> Vec<Column> {
     let fields = shape.fields.iter();
     let choice = |field: &FieldShape| plain(field, chosen.columns.contains(&field.name));
@@ -136,47 +160,63 @@ pub(super) fn chips(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen) -> Ve
 }
 
 pub(super) fn ranges(shape: &StreamShape, chosen: &Chosen) -> Vec<RangeForm> {
-    let value = |field: &FieldShape, wanted: &str| {
-        let filters = chosen.query.filters.iter();
-        let mut bounds = filters
-            .filter(|one| one.field == field.name)
-            .flat_map(|one| match &one.test {
-                FilterTest::Range(bounds) => bounds.as_slice(),
-                FilterTest::Exact(_) => &[],
-            });
-        let bound = bounds.find(|(operator, _)| operator.as_str() == wanted);
-        let text = bound.map(|(_, value)| value.clone()).unwrap_or_default();
-        // A field for dates takes no time of day.
-        if field.is_time {
-            text.chars().take(10).collect()
-        } else {
-            text
-        }
-    };
     let fields = shape.fields.iter().filter(|field| field.range).take(RANGES);
-    let form = |field: &FieldShape| {
-        let upper = if field.is_time { "lt" } else { "lte" };
-        RangeForm {
-            title: field.title_as_written(),
-            from: format!("filter[{}][gte]", field.name),
-            to: format!("filter[{}][{upper}]", field.name),
-            from_value: value(field, "gte"),
-            to_value: value(field, upper),
-            kind: match (field.is_time, field.is_number) {
-                (true, _) => "date",
-                (false, true) => "number",
-                _ => "text",
-            },
-        }
-    };
-    fields.map(form).collect()
+    fields.map(|field| range_form(field, chosen)).collect()
 }
 
-/// The parameters that a form of the page keeps.
-pub(super) fn kept(viewer: &Viewer) -> Vec<(String, String)> {
+fn range_form(field: &FieldShape, chosen: &Chosen) -> RangeForm {
+    let value = |wanted: &str| {
+        let filters = chosen.query.filters.iter();
+        let own = filters.filter(|one| one.field == field.name);
+        let mut bounds = own.flat_map(|one| match &one.test {
+            FilterTest::Range(bounds) => bounds.as_slice(),
+            FilterTest::Exact(_) => &[],
+        });
+        let bound = bounds.find(|(operator, _)| operator.as_str() == wanted);
+        bound.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    let upper = if field.is_time { "lt" } else { "lte" };
+    let mut values = [value("gte"), value(upper)];
+    let mut kind = if field.is_number { "number" } else { "text" };
+    if field.is_time {
+        // A field for dates takes no time of day: a bound within a day stays as it is written.
+        let days = values.each_ref().map(|value| day_typed(field, value));
+        if let [Some(from), Some(to)] = days {
+            (values, kind) = ([from, to], "date");
+        }
+    }
+    let [from_value, to_value] = values;
+    RangeForm {
+        title: field.title_as_written(),
+        from: format!("filter[{}][gte]", field.name),
+        to: format!("filter[{}][{upper}]", field.name),
+        from_value,
+        to_value,
+        kind,
+    }
+}
+
+/// The day at whose beginning here a bound lies, as it is typed; nothing where it lies within a day.
+fn day_typed(field: &FieldShape, value: &str) -> Option<String> {
+    if value.is_empty() {
+        return Some(String::new());
+    }
+    let day = match value.parse::<Date>() {
+        Ok(day) if value.len() == 10 => day,
+        _ => moment::local(Instant::parse(value)?)?.date(),
+    };
+    let begins = Instant::parse(&bound(field, day))?;
+    (Instant::parse(value)? == begins).then(|| day.to_string())
+}
+
+/// The parameters that a form of the page keeps: all but those that it has inputs for.
+pub(super) fn kept(viewer: &Viewer, ranges: &[RangeForm]) -> Vec<(String, String)> {
+    let has_input = |name: &str| {
+        let mut ranges = ranges.iter();
+        name == "fields" || ranges.any(|range| range.from == name || range.to == name)
+    };
     let pairs = viewer.here.pairs().iter();
-    let is_range = |name: &str| name.starts_with("filter[") && name.contains("][");
-    let kept = pairs.filter(|(name, _)| name != "cursor" && name != "fields" && !is_range(name));
+    let kept = pairs.filter(|(name, _)| name != "cursor" && !has_input(name));
     kept.cloned().collect()
 }
 
@@ -196,7 +236,10 @@ pub(super) fn row(viewer: &Viewer, shape: &StreamShape, chosen: &Chosen, record:
         .map(|field| field.name.clone());
     let cell = |field: &FieldShape| {
         let raw = members.get(field.name.as_str());
-        let shown = raw.and_then(|raw| value::shown(raw, Some(field)));
+        let mut shown = raw.and_then(|raw| value::shown(raw, Some(field)));
+        if let Some(shown) = shown.as_mut().filter(|_| field.is_money()) {
+            value::add_currency(shown, &members);
+        }
         let leads = leading.as_ref() == Some(&field.name);
         let exact =
             raw.map(|raw| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned()));
@@ -259,11 +302,7 @@ fn filled(value: FieldValue) -> Cell {
 
 /// The page with only the records of one unit of time.
 pub(super) fn narrowed(viewer: &Viewer, time: &FieldShape, day: Date, unit: Granularity) -> String {
-    let days = Days {
-        from: day,
-        until: after(day, unit).unwrap_or(day),
-    };
-    day_of(viewer.here.clone(), time, days).to_string()
+    day_of(viewer.here.clone(), time, Days::of(day, unit)).to_string()
 }
 
 /// The page of a stream with only the records of these days.
@@ -271,7 +310,7 @@ pub(in crate::console) fn day_of(address: Address, time: &FieldShape, days: Days
     let name = &time.name;
     let ranges = ["gte", "gt", "lte", "lt"].map(|operator| format!("filter[{name}][{operator}]"));
     let mut address = address.without(&ranges.each_ref().map(String::as_str));
-    if let FilterTest::Range(bounds) = within(time, days).test {
+    if let Some(FilterTest::Range(bounds)) = within(time, days).map(|filter| filter.test) {
         for (operator, value) in bounds {
             address = address.with(format!("filter[{name}][{operator}]"), &value);
         }

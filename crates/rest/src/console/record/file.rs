@@ -8,6 +8,7 @@ use contract::error::{ErrorCode, ReadError};
 use contract::query::BlobQuery;
 use contract::reader::ReadContract as _;
 use contract::record::{Expanded, Record};
+use contract::steering::is_steering;
 use contract::wire::OrderedMap;
 use serde::Deserialize;
 
@@ -18,10 +19,15 @@ use crate::console::format::{label, readable};
 use crate::console::frame::Section;
 use crate::console::value::{self, Members};
 use crate::console::viewer::Viewer;
+use crate::params::percent_encode;
 use crate::table::{HandlerResult, RequestContext};
 
 /// How much of a file that is text is shown.
 const PREVIEW_BYTES: u64 = 32 * 1024;
+/// The longest name of a file, in characters.
+const NAME_CHARS: usize = 120;
+/// How many files that belong to a record are begun to be shown.
+const PREVIEWS: usize = 5;
 const FILE: &str = "file";
 
 pub(super) struct FileRow {
@@ -48,13 +54,14 @@ struct BlobRef {
 /// The record's own file, and those of records that belong to it.
 pub(super) async fn rows(viewer: &Viewer, subject: &Subject) -> Vec<FileRow> {
     let own = (subject.stream.as_str(), subject.record.id.as_str());
-    let mut rows = Vec::new();
+    let (mut rows, mut begun) = (Vec::new(), 0);
     if let Some(mut row) = row(viewer, subject, own, &subject.members) {
         row.record = String::new();
         let has_text = subject.shape.with_role("body");
         let has_text = has_text.and_then(|body| value::text(&subject.members, body.name.as_str()));
         if row.media_type.starts_with("text/") && has_text.is_none() {
-            row.text = beginning(viewer, subject).await.unwrap_or_default();
+            let text = beginning(viewer, subject, &subject.members);
+            row.text = text.await.unwrap_or_default();
         }
         rows.push(row);
     }
@@ -68,7 +75,16 @@ pub(super) async fn rows(viewer: &Viewer, subject: &Subject) -> Vec<FileRow> {
         for record in related {
             let members = value::members(record.data.as_deref());
             let name = (record.stream.as_str(), record.id.as_str());
-            rows.extend(row(viewer, subject, name, &members));
+            let Some(mut row) = row(viewer, subject, name, &members) else {
+                continue;
+            };
+            if row.media_type.starts_with("text/") && begun < PREVIEWS {
+                begun += 1;
+                row.text = beginning(viewer, subject, &members)
+                    .await
+                    .unwrap_or_default();
+            }
+            rows.push(row);
         }
     }
     rows
@@ -82,13 +98,11 @@ fn row(
 ) -> Option<FileRow> {
     let blob: BlobRef = serde_json::from_str(members.get("blob_ref")?.get()).ok()?;
     let connection = subject.connection.as_str();
-    let named = ["name", "file_name", "title"];
-    let name = named.iter().find_map(|field| value::text(members, field));
     let bytes = Address::of_parts("/records", &[connection, stream, key, FILE]);
     let media_type = blob.mime_type.unwrap_or_default().to_ascii_lowercase();
     let kind = blobs::essence(&media_type);
     Some(FileRow {
-        name: label(&name.unwrap_or_else(|| key.to_owned())),
+        name: label(&file_name(members, key)),
         record: viewer.record(connection, stream, key),
         is_image: kind.starts_with("image/") && blobs::is_inline(kind),
         is_pdf: kind == "application/pdf",
@@ -100,9 +114,9 @@ fn row(
     })
 }
 
-/// How the record's own file begins, if it is text.
-async fn beginning(viewer: &Viewer, subject: &Subject) -> Option<String> {
-    let raw = subject.members.get("blob_ref")?;
+/// How the text of a file begins.
+async fn beginning(viewer: &Viewer, subject: &Subject, members: &Members) -> Option<String> {
+    let raw = members.get("blob_ref")?;
     let blob: BlobRef = serde_json::from_str(raw.get()).ok()?;
     let query = BlobQuery {
         blob_id: blob.blob_id,
@@ -150,17 +164,60 @@ pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
     };
     let blob = viewer.reader.blob(query).await?;
     let mut response = blobs::response(&headers, blob)?;
-    if viewer.params.text("download").is_some() {
-        let attachment = HeaderValue::from_static("attachment");
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_DISPOSITION, attachment);
+    let headers = response.headers_mut();
+    let is_saved = viewer.params.text("download").is_some()
+        || headers.contains_key(header::CONTENT_DISPOSITION);
+    let how = if is_saved { "attachment" } else { "inline" };
+    let name = file_name(&subject.members, &subject.record.id);
+    if let Ok(disposition) = HeaderValue::from_str(&disposition(how, &name)) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
     Ok(response)
+}
+
+/// What a file is called.
+fn file_name(members: &Members, key: &str) -> String {
+    let named = ["name", "file_name", "title"];
+    let name = named.iter().find_map(|field| value::text(members, field));
+    name.unwrap_or_else(|| key.to_owned())
+}
+
+/// How a file is given, with its name (RFC 6266): what could lead elsewhere or hide its ending is no part of it.
+fn disposition(how: &str, name: &str) -> String {
+    let is_odd = |c: char| is_steering(c) || "/\\:*?\"<>|".contains(c);
+    let name: String = name.chars().take(NAME_CHARS).collect();
+    let name = name.replace(is_odd, "_");
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii() { c } else { '_' })
+        .collect();
+    let name = percent_encode(&name);
+    format!("{how}; filename=\"{plain}\"; filename*=UTF-8''{name}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_saved_under_its_name_and_nowhere_else() {
+        for (name, given) in [
+            ("a.pdf", "filename=\"a.pdf\"; filename*=UTF-8''a.pdf"),
+            (
+                "Käse \u{202e}fdp.exe",
+                "filename=\"K_se _fdp.exe\"; filename*=UTF-8''K%C3%A4se%20_fdp.exe",
+            ),
+            (
+                "../x\"\r\n",
+                "filename=\".._x___\"; filename*=UTF-8''.._x___",
+            ),
+        ] {
+            assert_eq!(
+                disposition("attachment", name),
+                format!("attachment; {given}")
+            );
+        }
+    }
 
     #[test]
     fn sizes_read_well() {

@@ -8,6 +8,7 @@ use contract::record::{Expanded, Record};
 use contract::wire::OrderedMap;
 
 use super::Subject;
+use crate::console::browse::stream_address;
 use crate::console::format::label;
 use crate::console::stream_shape::{StreamShape, title};
 use crate::console::summary::Summary;
@@ -25,6 +26,8 @@ pub(super) struct Related {
     pub(super) name: String,
     pub(super) rows: Vec<RelatedRow>,
     pub(super) has_more: bool,
+    /// The table of all of them; empty where that cannot be asked.
+    pub(super) all: String,
 }
 
 pub(super) struct RelatedRow {
@@ -67,10 +70,19 @@ pub(super) async fn rows(viewer: &Viewer, subject: &Subject) -> Result<Vec<Relat
         };
         // Replies that stand in the conversation already are not listed again.
         if !rows.iter().all(is_told) {
+            let relations = subject.shape.expand.iter();
+            let mut relations = relations.filter(|one| one.name == name);
+            let field = relations.find_map(|one| one.points_here.as_deref());
+            let field = field.and_then(|field| shape.field(field));
+            let all = field.filter(|field| field.exact).map(|field| {
+                let key = (field.name.as_str(), subject.record.id.as_str());
+                table_of(viewer, subject, &stream, key)
+            });
             related.push(Related {
                 name: label(&title(name)),
                 rows,
                 has_more,
+                all: all.unwrap_or_default(),
             });
         }
     }
@@ -92,6 +104,8 @@ async fn conversation(viewer: &Viewer, subject: &Subject) -> Option<Related> {
     let (field, value) =
         names.find_map(|name| Some((name, value::text(&subject.members, name)?)))?;
     let field = subject.shape.field(field).filter(|field| field.exact)?;
+    let condition = (field.name.as_str(), value.as_str());
+    let all = table_of(viewer, subject, &subject.stream, condition);
     let filter = Filter::exact(field.name.clone(), value);
     let order = subject.shape.cursor_field.as_deref();
     let page = listed(
@@ -110,7 +124,20 @@ async fn conversation(viewer: &Viewer, subject: &Subject) -> Option<Related> {
             .map(|one| row(viewer, subject, &subject.shape, one))
             .collect(),
         has_more,
+        all,
     })
+}
+
+/// The table of a stream with only the records that have a value.
+fn table_of(
+    viewer: &Viewer,
+    subject: &Subject,
+    stream: &StreamName,
+    (field, value): (&str, &str),
+) -> String {
+    let table = stream_address(subject.connection.as_str(), stream.as_str());
+    let table = table.with(format!("filter[{field}]"), value);
+    viewer.seen(table).to_string()
 }
 
 /// The records before and after this one in the order of its stream.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use contract::handle::RecordHandle;
+use contract::id::ClientId;
 use contract::key::RecordKey;
 use contract::wire::OrderedMap;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ use store::records::Revision;
 use super::Subject;
 use crate::console::format::{format_number, label, visible};
 use crate::console::moment::Moment;
-use crate::console::viewer::Viewer;
+use crate::console::viewer::{Viewer, client};
 use crate::owner::blocking;
 use crate::owner::grants::flush_disclosures;
 use crate::problem::Problem;
@@ -44,6 +45,8 @@ pub(super) struct RevisionRow {
 
 pub(super) struct Reading {
     pub(super) at: Option<Moment>,
+    client_id: ClientId,
+    /// What it is called.
     pub(super) client: String,
     pub(super) grant: String,
     pub(super) operation: String,
@@ -85,6 +88,14 @@ pub(super) async fn read(viewer: &Viewer, subject: &Subject) -> Result<Trace, Pr
         };
         if let Ok(handle) = handle {
             let is_whole = read_log(service, &handle.to_string(), &mut trace.readings)?;
+            let all = grants::list(&*service.store, service.now());
+            let all = all.map_err(|error| Problem::internal("grants are not known", &error))?;
+            for reading in &mut trace.readings {
+                let known = all.iter().find(|one| one.client_id == reading.client_id);
+                if let Some(known) = known {
+                    reading.client = client(known);
+                }
+            }
             trace.calls = if is_whole {
                 String::new()
             } else {
@@ -157,6 +168,7 @@ impl From<Disclosure> for Reading {
         Self {
             at: Moment::new(call.at),
             client: label(call.client_id.as_str()),
+            client_id: call.client_id,
             grant: grant.map(ToString::to_string).unwrap_or_default(),
             operation: label(&call.operation),
             fields: visible(&call.fields.join(", ")),

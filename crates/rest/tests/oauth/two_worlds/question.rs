@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Side;
 use super::scene::{Dice, FIELDS, KEYS, SENDERS, WORDS};
 use crate::fixture::{Answer, encoded};
+use crate::seen_as::{answered, linked};
 
 /// No question has more pages than this.
 const PAGES: usize = 40;
@@ -250,6 +251,9 @@ impl Question {
                         .take()
                         .unwrap_or_else(|| format!("{first}&as={}", side.grant));
                     let answer = side.browser.get(&target).await;
+                    if pages.is_empty() {
+                        is_what_the_client_gets(side, first, &answer).await;
+                    }
                     let onward = next_link(&answer.text);
                     (answer, onward)
                 }
@@ -261,6 +265,31 @@ impl Question {
             }
         }
         pages.join("\n")
+    }
+}
+
+/// Asks for the same as the client, as far as it may: a page of records has those, in their order.
+async fn is_what_the_client_gets(side: &Side<'_>, page: &str, shown: &Answer) {
+    // A day on a page is one of the zone there; over /v1 it is one of UTC.
+    if shown.status != 200 || page.contains("/download") || page.contains("received_at") {
+        return;
+    }
+    let asked = match page.split_once('?') {
+        Some(("/search", asked)) => {
+            let asked = asked.replace("stream=", "streams=");
+            let asked = asked.replace("connection=", "connection_id=");
+            format!("/v1/search?limit=20&{asked}")
+        }
+        Some(("/browse/work/messages", asked)) => {
+            format!("/v1/streams/messages/records?connection_id=work&limit=50&{asked}")
+        }
+        _ => return,
+    };
+    let given = side.world.read(&side.token, &asked).await;
+    // What its budget refuses, its owner can still look at.
+    if given.status != 429 {
+        assert_eq!(given.status, 200, "{asked}: {}", given.text);
+        assert_eq!(linked(shown), answered(&given.json()), "{page} and {asked}");
     }
 }
 
