@@ -1,6 +1,8 @@
 //! The connection, its errors and the schema, against a real server where `TEST_POSTGRES` names one.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant as Moment};
 
 use contract::declaration::Declaration;
@@ -391,6 +393,65 @@ fn a_node_without_room_is_not_ready_and_loses_nothing() {
     pretended::FREE.set(None);
     assert!(matches!(full, StoreError::NoRoom { .. }), "{full:?}");
     store.check_ready().unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
+}
+
+/// Hands bytes on between the server and whoever connects here, until it is told to swallow them.
+fn relay(to: String, swallows: &Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let swallows = Arc::clone(swallows);
+    let carry = move |mut from: TcpStream, mut into: TcpStream| {
+        let swallows = Arc::clone(&swallows);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                if !swallows.load(Ordering::Acquire) && into.write_all(&buffer[..read]).is_err() {
+                    break;
+                }
+            }
+            let _ = into.shutdown(Shutdown::Both);
+        });
+    };
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(&to) else {
+                continue;
+            };
+            carry(near.try_clone().unwrap(), far.try_clone().unwrap());
+            carry(far, near);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_network_that_swallows_what_is_sent_is_told_soon_and_forgotten_when_it_is_back() {
+    let Some(url) = url() else { return };
+    let swallows = Arc::new(AtomicBool::new(false));
+    let (start, rest) = url.split_once('@').unwrap();
+    let (server, database) = rest.split_once('/').unwrap();
+    let port = relay(server.to_owned(), &swallows);
+    let store = open(&format!("{start}@127.0.0.1:{port}/{database}"));
+    let own = own_notes(&store);
+    store.write(&own, vec![note("a", "kept word")]).unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
+    swallows.store(true, Ordering::Release);
+    let asked = Moment::now();
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| store.index_status().err());
+        let written = scope.spawn(|| store.write(&own, vec![note("b", "lost word")]).err());
+        for failed in [read, written] {
+            let failed = failed.join().unwrap().unwrap();
+            assert!(matches!(failed, StoreError::Unavailable { .. }), "{failed}");
+        }
+    });
+    assert!(asked.elapsed() < Duration::from_secs(15));
+    swallows.store(false, Ordering::Release);
+    let back = Moment::now();
+    while store.index_status().is_err() {
+        assert!(back.elapsed() < Duration::from_secs(60));
+    }
     assert_eq!(found(&store, "kept"), ["a"]);
 }
 
