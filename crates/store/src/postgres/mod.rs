@@ -115,7 +115,7 @@ answers_with_index!(PostgresStore);
 pub(crate) struct Owner {
     /// The version of the last change.
     pub(crate) version: u64,
-    /// How often declarations or connections changed.
+    /// Another number for every state of declarations and connections, and a larger one for every later state.
     pub(crate) catalog: u64,
 }
 

@@ -315,15 +315,19 @@ pub(super) fn note(id: &str, text: &str) -> Change {
     }
 }
 
-pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
-    let stream = StreamRef {
+/// The stream of the notes.
+pub(super) fn entries() -> StreamRef {
+    StreamRef {
         connection: ConnectionId::parse("own").unwrap(),
         stream: StreamName::parse("entries").unwrap(),
-    };
+    }
+}
+
+pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
     let request = SearchRequest {
         expression: text::Expression::parse(word),
         scopes: vec![Scope::whole(
-            stream,
+            entries(),
             vec![FieldName::parse("text").unwrap()],
         )],
         limit: 10,
@@ -344,9 +348,19 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     let [one, two] = two_nodes(&options);
     let own = own_notes(&one);
     one.write(&own, vec![note("a", "kept word")]).unwrap();
-    one.write(&own, vec![note("b", "lost word")]).unwrap();
+    let later = |id: &str, text: &str| Change {
+        emitted_at: "2026-06-02T12:00:00Z".to_owned(),
+        ..note(id, text)
+    };
+    one.write(&own, vec![later("b", "lost word")]).unwrap();
+    let latest = |node: &PostgresStore| {
+        let scope = Scope::whole(entries(), Vec::new());
+        let extent = node.extent(&scope, 1).unwrap();
+        extent.latest.first().map(|record| record.key.to_string())
+    };
     for node in [&one, &two] {
         assert_eq!(found(node, "lost"), ["b"]);
+        assert_eq!(latest(node).unwrap(), "b");
     }
     let model = tempfile::tempdir().unwrap();
     testkit::tiny_model::write_with(model.path(), testkit::tiny_model::GROUPS).unwrap();
@@ -370,14 +384,49 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     assert!(found(&one, "lost").is_empty());
     assert_eq!(found(&one, "kept"), ["a"]);
     assert_eq!(vectors(), 0);
-    two.write(&own, vec![note("c", "other word")]).unwrap();
+    two.write(&own, vec![later("c", "other word")]).unwrap();
     for node in [&one, &two] {
+        assert_eq!(latest(node).unwrap(), "c");
         assert!(found(node, "lost").is_empty());
         assert_eq!(found(node, "other"), ["c"]);
         let mut all = found(node, "word");
         all.sort();
         assert_eq!(all, ["a", "c"]);
     }
+}
+
+/// The same of connections, whose number is smaller then, and would be the same again after another change.
+#[test]
+fn a_catalog_that_was_rewritten_is_read_again_by_every_node() {
+    let Some(url) = url() else { return };
+    let nodes = two_nodes(&options(&url));
+    let own = own_notes(&nodes[0]);
+    let names = || {
+        nodes
+            .each_ref()
+            .map(|node| node.connection(&own).unwrap().display_name)
+    };
+    let number = "SELECT catalog FROM owners WHERE id = $1";
+    let owner = &nodes[0].owner;
+    let kept = nodes[0]
+        .pool
+        .read(|tx| tx.query_one(number, &[owner])?.get::<i64>(0));
+    nodes[0].rename_connection(&own, "Lost").unwrap();
+    assert_eq!(names(), ["Lost"; 2]);
+    let kept = kept.unwrap();
+    nodes[0]
+        .pool
+        .transact(|tx| {
+            let sql = "UPDATE connections SET display_name = 'Own' WHERE owner_id = $1";
+            tx.execute(sql, &[owner])?;
+            let sql = "UPDATE owners SET catalog = $2 WHERE id = $1";
+            tx.execute(sql, &[owner, &kept])
+        })
+        .unwrap();
+    // One of them has not looked since, when another change follows.
+    assert_eq!(nodes[1].connection(&own).unwrap().display_name, "Own");
+    nodes[1].rename_connection(&own, "Anew").unwrap();
+    assert_eq!(names(), ["Anew"; 2]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(super) struct PostgresTruth {
     pub(super) owner: i64,
     sources: Arc<KnownSources>,
     place: PathBuf,
-    /// The newest version, how often declarations changed, and the mark.
+    /// The newest version, the number of the catalog, and the mark.
     heads: Together<(u64, u64, Mark)>,
 }
 
