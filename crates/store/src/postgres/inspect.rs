@@ -6,7 +6,7 @@ use contract::id::BlobId;
 use contract::key::RecordKey;
 
 use super::PostgresStore;
-use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, TOLD};
+use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, SharedTraces, TOLD};
 use crate::record_digest::Content;
 use crate::{Blobs as _, Result, StoreError};
 
@@ -29,7 +29,10 @@ impl Inspect for PostgresStore {
             tx.query_one(
                 "SELECT (SELECT coalesce(sum(live_records), 0)::bigint FROM streams WHERE owner_id = $1),
                         (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
-                        erasures_finished < erasures_begun FROM owners WHERE id = $1",
+                        erasures_finished < erasures_begun,
+                        (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'deleting'),
+                        (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
+                 FROM owners WHERE id = $1",
                 &[&self.owner],
             )
         })?;
@@ -59,6 +62,10 @@ impl Inspect for PostgresStore {
             damaged_blobs,
             traces_left: counted.get(2)?,
             traces_on: self.nodes_holding_erased()?,
+            traces_in: SharedTraces {
+                blobs: counted.get::<i64>(3)?.cast_unsigned(),
+                copies: counted.get::<i64>(4)?.cast_unsigned(),
+            },
             unwritable: writable.err().map(|error| error.to_string()),
             ..Inspection::default()
         })

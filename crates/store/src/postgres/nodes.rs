@@ -40,11 +40,14 @@ struct Heard {
     erased_to: i64,
     /// A copy of an index may hold something that was erased.
     is_copied: bool,
+    /// Bytes of blobs are there that were erased.
+    is_marked: bool,
 }
 
 /// What [`Heard`] is made of.
 const HEARD: &str = "owners.erasures_begun, node_indexes.erased_to, EXISTS (
-    SELECT 1 FROM snapshots WHERE snapshots.owner_id = owners.id AND snapshots.erased_to < owners.erasures_begun)";
+    SELECT 1 FROM snapshots WHERE snapshots.owner_id = owners.id AND snapshots.erased_to < owners.erasures_begun
+), EXISTS (SELECT 1 FROM blobs WHERE blobs.owner_id = owners.id AND state = 'deleting')";
 
 impl Membership {
     pub(super) fn register(
@@ -133,6 +136,7 @@ impl PostgresStore {
                 erasures_begun: heard.get(0)?,
                 erased_to: heard.get(1)?,
                 is_copied: heard.get(2)?,
+                is_marked: heard.get(3)?,
             })
         })
     }
@@ -171,13 +175,13 @@ impl PostgresStore {
         })
     }
 
-    /// An erasure is finished when no registered node and no copy of an index holds anything of it.
+    /// An erasure is finished when no registered node and no copy of an index holds anything of it, and no blob has its bytes.
     fn count_finished(&self, tx: &Tx<'_>) -> Result<()> {
         tx.execute(
             "UPDATE owners SET erasures_finished = greatest(erasures_finished, (
                  SELECT least(erasures_begun, min(erased_to), (SELECT min(erased_to) FROM snapshots WHERE owner_id = $1))
                  FROM node_indexes WHERE owner_id = $1
-             )) WHERE id = $1",
+             )) WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM blobs WHERE owner_id = $1 AND state = 'deleting')",
             &[&self.owner],
         )
         .map(drop)
@@ -264,6 +268,12 @@ impl Nodes for PostgresStore {
             self.finish_erasing()?;
         } else if heard.is_copied {
             self.erase_snapshots(heard.erasures_begun)?;
+        }
+        if heard.is_marked {
+            // What is left is for the next time: meanwhile nobody would hear of this node.
+            self.sweep_marked(BETWEEN_BEATS)?;
+        }
+        if heard.is_copied || heard.is_marked {
             self.pool.transact(|tx| self.count_finished(tx))?;
         }
         Ok(())

@@ -167,7 +167,7 @@ impl PostgresStore {
                 id: received.id.to_string(),
             });
             self.objects
-                .put(&format!("{}{name}", prefix(id)), received)?;
+                .put(&format!("{}{name}", prefix(id)), &received)?;
             let is_hurried = self.copying.hurry.load(Ordering::Acquire);
             if is_hurried || !self.pool.transact(|tx| self.renew(tx, epoch))? {
                 return Ok(false);

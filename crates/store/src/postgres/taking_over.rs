@@ -127,7 +127,7 @@ impl PostgresStore {
                 Err(error) => return Err(error),
             };
             match self.objects.receive(&mut bytes) {
-                Ok(received) => self.name(received)?,
+                Ok(received) => self.name(&received)?,
                 // The bytes are not those that the id names.
                 Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::InvalidData => {
                     missing.push(id);

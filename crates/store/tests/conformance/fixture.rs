@@ -41,6 +41,16 @@ pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
     on_every_reopened(|open| rule(&*open()));
 }
 
+/// The same for a rule that looks at the folder where the store keeps its files, blobs among them.
+pub(crate) fn on_every_folder(rule: impl Fn(&Path, &dyn Store)) {
+    let folder = tempfile::tempdir().unwrap();
+    rule(folder.path(), &open(folder.path()));
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(owner) = fresh_owner(folder.path()) {
+        rule(folder.path(), &PostgresStore::open(owner).unwrap());
+    }
+}
+
 /// The same for a rule that opens the store itself, and may do so again after it has dropped it.
 pub(crate) fn on_every_reopened(rule: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
     let folder = tempfile::tempdir().unwrap();
