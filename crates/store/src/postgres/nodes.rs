@@ -78,6 +78,11 @@ impl Membership {
             if row.get(1)? {
                 return Err(StoreError::NodeRuns(node.to_owned()));
             }
+            // Its disk may hold what other owners erased.
+            let others = "SELECT 1 FROM node_indexes WHERE node = $1 AND owner_id <> $2 LIMIT 1";
+            if !tx.query(others, &[&node, &owner])?.is_empty() {
+                return Err(StoreError::NodeOfOthers(node.to_owned()));
+            }
             tx.execute("DELETE FROM node_indexes WHERE node = $1", &[&node])?;
         }
         let sql = format!(
@@ -246,15 +251,19 @@ impl Nodes for PostgresStore {
     fn forget_node(&self, name: &str) -> Result<()> {
         self.pool.transact(|tx| {
             let sql = format!(
-                "SELECT left_at IS NULL AND seen_at > {NOW} - $2 FROM nodes WHERE id = $1 FOR UPDATE"
+                "SELECT left_at IS NULL AND seen_at > {NOW} - $2 FROM nodes JOIN node_indexes ON node = id
+                 WHERE id = $1 AND owner_id = $3 FOR UPDATE OF nodes"
             );
-            let Some(row) = tx.query_opt(&sql, &[&name, &SILENCE])? else {
+            let Some(row) = tx.query_opt(&sql, &[&name, &SILENCE, &self.owner])? else {
                 return Err(StoreError::UnknownNode(name.to_owned()));
             };
             if row.get(0)? {
                 return Err(StoreError::NodeNotStopped(name.to_owned()));
             }
-            tx.execute("DELETE FROM nodes WHERE id = $1", &[&name])?;
+            let own = "DELETE FROM node_indexes WHERE node = $1 AND owner_id = $2";
+            tx.execute(own, &[&name, &self.owner])?;
+            let alone = "DELETE FROM nodes WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM node_indexes WHERE node = $1)";
+            tx.execute(alone, &[&name])?;
             self.count_finished(tx)
         })
     }
