@@ -195,7 +195,7 @@ impl Pool {
                 error => unavailable(&error.to_string()),
             }
         })?;
-        let tx = Tx {
+        let mut tx = Tx {
             pool: self,
             client: Some(client),
             state: Cell::new(State::Idle),
