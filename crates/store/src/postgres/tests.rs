@@ -445,6 +445,38 @@ fn a_node_without_room_is_not_ready_and_loses_nothing() {
     assert_eq!(found(&store, "kept"), ["a"]);
 }
 
+#[test]
+fn large_rows_are_fetched_few_at_a_time_and_small_ones_many() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let trips = || store.pool.round_trips.load(Ordering::Relaxed);
+    let fetch = |tx: &Tx<'_>, rows: i64, bytes: i64| {
+        let sql = "SELECT repeat('x', $2::int) FROM generate_series(1::bigint, $1)";
+        let (before, mut seen) = (trips(), 0);
+        tx.each(sql, &[&rows, &bytes], &mut |_| {
+            seen += 1;
+            Ok(true)
+        })?;
+        assert_eq!(seen, rows);
+        Ok(trips() - before)
+    };
+    store
+        .pool
+        .snapshot(|tx| {
+            assert!(fetch(tx, 10_000, 10)? < 20);
+            assert!(fetch(tx, 40, 4_000_000)? > 8);
+            // One that has enough leaves the transaction usable.
+            let (mut seen, sql) = (0, "SELECT generate_series(1, 100)");
+            let whole = tx.each(sql, &[], &mut |_| {
+                seen += 1;
+                Ok(seen < 20)
+            })?;
+            assert_eq!((whole, seen), (false, 20));
+            fetch(tx, 0, 0)
+        })
+        .unwrap();
+}
+
 /// Hands bytes on between the server and whoever connects here, until it is told to swallow them.
 fn relay(to: String, swallows: &Arc<AtomicBool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
