@@ -61,14 +61,12 @@ impl Blobs for PostgresStore {
 
     fn blob(&self, stream: &StreamRef, id: &BlobId) -> Result<Option<(Blob, Vec<RecordKey>)>> {
         let stream_id = self.sources.current(&self.pool)?.stream(stream)?.id;
-        let rows = self.pool.read(|tx| {
-            tx.query(
-                "SELECT key, size_bytes, mime_type FROM blob_bindings b
+        let rows = self.pool.query(
+            "SELECT key, size_bytes, mime_type FROM blob_bindings b
                  JOIN blobs ON blobs.owner_id = b.owner_id AND blobs.id = b.blob_id
                  WHERE b.owner_id = $1 AND b.blob_id = $2 AND b.stream_id = $3 ORDER BY key",
-                &[&self.owner, &id.as_str(), &stream_id],
-            )
-        })?;
+            &[&self.owner, &id.as_str(), &stream_id],
+        )?;
         let Some(first) = rows.first() else {
             return Ok(None);
         };

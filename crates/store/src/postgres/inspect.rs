@@ -25,8 +25,7 @@ impl Inspect for PostgresStore {
 
     fn inspect(&self, depth: Depth) -> Result<Inspection> {
         let thorough = depth == Depth::Thorough;
-        let counted = self.pool.read(|tx| {
-            tx.query_one(
+        let counted = self.pool.query_one(
                 "SELECT (SELECT coalesce(sum(live_records), 0)::bigint FROM streams WHERE owner_id = $1),
                         (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
                         erasures_finished < erasures_begun,
@@ -34,8 +33,7 @@ impl Inspect for PostgresStore {
                         (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
                  FROM owners WHERE id = $1",
                 &[&self.owner],
-            )
-        })?;
+            )?;
         let damaged_records = if thorough {
             self.damaged_records()?
         } else {
@@ -79,13 +77,11 @@ impl PostgresStore {
         for entry in self.sources.last().streams() {
             let mut after = String::new();
             loop {
-                let rows = self.pool.read(|tx| {
-                    tx.query(
-                        "SELECT key, version, emitted_at, data, digest FROM records
+                let rows = self.pool.query(
+                    "SELECT key, version, emitted_at, data, digest FROM records
                          WHERE owner_id = $1 AND stream_id = $2 AND key > $3 ORDER BY key LIMIT $4",
-                        &[&self.owner, &entry.id, &after, &CHUNK],
-                    )
-                })?;
+                    &[&self.owner, &entry.id, &after, &CHUNK],
+                )?;
                 for row in &rows {
                     let key: &str = row.get(0)?;
                     let content = Content {

@@ -201,19 +201,17 @@ impl PostgresStore {
         let node = &self.options.node;
         let late = self
             .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, node, &version, &SILENCE]))?;
+            .query(&sql, &[&self.owner, node, &version, &SILENCE])?;
         Ok(!late.is_empty())
     }
 
     /// The names of nodes whose disks may hold bytes of what was erased.
     pub(super) fn nodes_holding_erased(&self) -> Result<Vec<String>> {
-        let rows = self.pool.read(|tx| {
-            tx.query(
-                "SELECT node FROM node_indexes JOIN owners ON id = owner_id
+        let rows = self.pool.query(
+            "SELECT node FROM node_indexes JOIN owners ON id = owner_id
                  WHERE owner_id = $1 AND erased_to < erasures_begun ORDER BY node",
-                &[&self.owner],
-            )
-        })?;
+            &[&self.owner],
+        )?;
         rows.iter().map(|row| row.get(0)).collect()
     }
 }
@@ -226,9 +224,7 @@ impl Nodes for PostgresStore {
              FROM nodes JOIN node_indexes ON node = nodes.id JOIN owners ON owners.id = owner_id
              WHERE owner_id = $1 ORDER BY nodes.id"
         );
-        let rows = self
-            .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, &SILENCE]))?;
+        let rows = self.pool.query(&sql, &[&self.owner, &SILENCE])?;
         let nodes = rows.iter().map(|row| {
             let name: String = row.get(0)?;
             Ok(Node {

@@ -153,6 +153,18 @@ impl Pool {
         tx.query_one(sql, params)
     }
 
+    pub(crate) fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
+        self.read(|tx| tx.query(sql, params))
+    }
+
+    pub(crate) fn query_one(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
+        self.read(|tx| tx.query_one(sql, params))
+    }
+
+    pub(crate) fn query_opt(&self, sql: &str, params: &[&dyn Param]) -> Result<Option<Row>> {
+        self.read(|tx| tx.query_opt(sql, params))
+    }
+
     /// Reads several statements that all see the same moment.
     pub(crate) fn snapshot<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
         let tx = self.begin(Some("ISOLATION LEVEL REPEATABLE READ READ ONLY"))?;

@@ -180,7 +180,7 @@ fn an_index_of_an_earlier_format_is_made_anew_in_the_background() {
 // GM-02: while the column of an exception is being filled, no record passes for want of a value.
 #[test]
 fn an_exception_holds_while_its_column_is_filled() {
-    on_every_directory(|path, open| {
+    on_every_reopened(|open| {
         fill(open);
         let store = open();
         store.tend_index().unwrap();

@@ -46,7 +46,7 @@ fn content(store: &PostgresStore, id: &BlobId) -> Option<Vec<u8>> {
 }
 
 fn count(store: &PostgresStore, sql: &str, params: &[&dyn Param]) -> i64 {
-    let row = store.pool.read(|tx| tx.query_one(sql, params)).unwrap();
+    let row = store.pool.query_one(sql, params).unwrap();
     row.get(0).unwrap()
 }
 
