@@ -134,6 +134,27 @@ fn what_is_written_through_one_node_is_found_through_another_and_commands_need_o
     drop((a, b));
 }
 
+// TR-05
+#[test]
+fn registrations_are_limited_on_all_nodes_together() {
+    let Some(nodes) = Nodes::new() else { return };
+    let both = ["a", "b"].map(|node| nodes.start(node));
+    let body = r#"{"redirect_uris":["https://app.example/cb"]}"#;
+    let register = |node: &Server| node.ask("POST /oauth/register", None, body).0;
+    let begun = Instant::now();
+    let mut accepted = 0;
+    for node in both.iter().cycle().take(135) {
+        match register(node) {
+            201 => accepted += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    // 120 at once, and another every five seconds.
+    let later = begun.elapsed().as_secs() / 5 + 1;
+    assert!((120..=120 + later).contains(&accepted), "{accepted}");
+    assert_eq!(both.map(|node| register(&node)), [429; 2]);
+}
+
 #[test]
 fn a_node_takes_a_folder_of_its_own_and_an_owner_that_it_is_told() {
     let home = Home::with_mail();

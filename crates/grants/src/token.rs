@@ -88,6 +88,7 @@ impl TokenError {
             TokenError::GrantPaused => ErrorCode::GrantPaused,
             TokenError::GrantInvalid => ErrorCode::GrantInvalid,
             TokenError::PackageRevoked => ErrorCode::PackageRevoked,
+            TokenError::Store(error) if error.is_transient() => ErrorCode::StorageUnavailable,
             TokenError::Store(_) => ErrorCode::InternalError,
         }
     }
@@ -95,6 +96,9 @@ impl TokenError {
     /// The error to send, without the store's internal message.
     pub fn to_read_error(&self) -> ReadError {
         match self {
+            TokenError::Store(error) if error.is_transient() => {
+                ReadError::new(self.code(), error.in_public()).with_hint("ask again in a moment")
+            }
             TokenError::Store(_) => ReadError::internal(),
             TokenError::Unknown | TokenError::Expired => {
                 ReadError::new(self.code(), "Invalid or expired token")

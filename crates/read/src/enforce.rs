@@ -166,12 +166,16 @@ impl<'a> Reach<'a> {
         match self.authority {
             Authority::Owner => self.owner_rows(&connections, wanted),
             Authority::Granted(granted) => {
+                // Each question may be a round trip.
+                let declarations = self.store.declarations();
                 let rows = granted.rows().iter();
                 let rows = rows.filter(|row| wanted(row.stream.as_str()));
                 rows.filter_map(|row| {
                     let connection = connections.iter().find(|one| one.id == row.connection)?;
-                    let declaration = self.store.declaration(&connection.connector)?;
-                    self.limited(connection, &declaration, row)
+                    let mut declarations = declarations.iter();
+                    let declaration =
+                        declarations.find(|one| *one.connector_key() == connection.connector)?;
+                    self.limited(connection, declaration, row)
                 })
                 .collect()
             }

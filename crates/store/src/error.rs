@@ -52,6 +52,10 @@ pub enum StoreError {
         "another node runs under the name {0:?}. Give each its own with --node; nothing was changed."
     )]
     NodeRuns(String),
+    #[error(
+        "a stopped node of another owner has the name {0:?}. Give this one another with --node; nothing was changed."
+    )]
+    NodeOfOthers(String),
     #[error("the node {0:?} is not known. `pdpp nodes` lists those that are.")]
     UnknownNode(String),
     #[error(

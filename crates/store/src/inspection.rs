@@ -40,6 +40,8 @@ pub struct Inspection {
     pub traces_left: bool,
     /// The nodes on whose disks they may be.
     pub traces_on: Vec<String>,
+    /// How many blobs and copies of the index that nodes share they may be in.
+    pub traces_in: SharedTraces,
     /// How many bytes of room it takes to finish that.
     pub room_to_erase: u64,
     /// The rollback of the store that the owner has not accepted yet.
@@ -52,6 +54,13 @@ pub struct Inspection {
     pub ended_in_memory: u64,
     /// Why nothing can be written, as it was tried.
     pub unwritable: Option<String>,
+}
+
+/// What all nodes share that may still hold bytes of what was erased. Any node that runs removes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SharedTraces {
+    pub blobs: u64,
+    pub copies: u64,
 }
 
 /// A store that is older than what was acknowledged last: its newest part is lost, and with it perhaps revocations.

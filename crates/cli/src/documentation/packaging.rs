@@ -170,12 +170,44 @@ fn nodes_have_names_of_their_own_and_the_proxy_knows_them_all() {
     for name in &names {
         assert!(nodes.contains(&format!("index-{name}:/data")), "{name}");
     }
+    // A node that drains is not killed meanwhile, on either.
+    let unit = text_of(UNIT);
+    let stop = settings(&unit, "TimeoutStopSec=");
+    assert_eq!(
+        settings(&nodes, "stop_grace_period:"),
+        [format!("{}s", stop[0])]
+    );
     // All that a node needs is said, here or in the file of secrets.
     for unit in [&nodes, &text_of(NODE_UNIT)] {
         for name in ["DATABASE", "NODE", "BLOBS", "SECRET_FILE", "PUBLIC_URL"] {
             assert!(unit.contains(&format!("PDPP_{name}")), "{name}");
         }
     }
+}
+
+#[test]
+fn who_runs_a_node_may_write_to_its_volumes_and_read_its_secret() {
+    let nodes = text_of(NODES);
+    let (_, node) = nodes.split_once("&node").unwrap();
+    let (node, _) = node.split_once("\n  proxy:").unwrap();
+    let volumes: BTreeSet<&str> = settings(node, "- ")
+        .into_iter()
+        .filter(|volume| !volume.starts_with('.'))
+        .filter_map(|volume| volume.split_once(':'))
+        .map(|(_, path)| path)
+        .collect();
+    assert_eq!(volumes, BTreeSet::from(["/data", "/blobs"]));
+    for path in volumes {
+        let made = instructions("RUN").into_iter().any(|run| {
+            run.starts_with("install -d -m 0700 ") && run.split(' ').any(|word| word == path)
+        });
+        let owned = format!("--from=build --chown=nonroot:nonroot {path} {path}");
+        assert!(made && instructions("COPY").contains(&owned), "{path}");
+    }
+    // The number of `nonroot` in the image.
+    let secret = settings(&nodes, "file:");
+    assert!(secret.contains(&"secret"), "{secret:?}");
+    assert!(text_of("docs/scaling.md").contains("\nsudo chown 65532 secret\n"));
 }
 
 #[test]

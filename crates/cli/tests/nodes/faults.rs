@@ -39,6 +39,8 @@ struct Faults {
     incomplete: AtomicU64,
     walks: AtomicU64,
     revoked: AtomicU64,
+    /// Records that were replaced or deleted.
+    changed: AtomicU64,
 }
 
 /// A process that ends with its test.
@@ -71,6 +73,7 @@ fn nodes_that_are_killed_under_load_lose_repeat_and_hide_nothing() {
         let work = [
             scope.spawn(move || faults.write(0)),
             scope.spawn(move || faults.write(1)),
+            scope.spawn(move || faults.change()),
             scope.spawn(move || faults.page()),
             scope.spawn(move || faults.revoke()),
         ];
@@ -94,7 +97,14 @@ fn nodes_that_are_killed_under_load_lose_repeat_and_hide_nothing() {
     std::io::stderr().write_all(told.as_bytes()).unwrap();
     assert_eq!(*faults.violations(), Vec::<String>::new(), "{told}");
     assert!(faults.acknowledged().len() as u64 >= BATCH, "{told}");
-    assert!(faults.walks.load(Ordering::Relaxed) > 0, "{told}");
+    for (what, count) in [
+        ("searches", &faults.searched),
+        ("walks", &faults.walks),
+        ("revocations", &faults.revoked),
+        ("changes", &faults.changed),
+    ] {
+        assert!(count.load(Ordering::Relaxed) > 0, "no {what}: {told}");
+    }
 }
 
 #[expect(
@@ -124,6 +134,7 @@ impl Faults {
             incomplete: AtomicU64::new(0),
             walks: AtomicU64::new(0),
             revoked: AtomicU64::new(0),
+            changed: AtomicU64::new(0),
         }
     }
 
@@ -277,8 +288,52 @@ impl Faults {
         }
     }
 
+    /// Replaces a record again and again, and deletes it every fourth time: on every node only its last form is found, at once.
+    fn change(&self) {
+        let target = "POST /v1/ingest/messages?connection_id=mail-work";
+        let id = "changing";
+        // Not alike, so that none is found as another spelled wrong.
+        let word_of =
+            |round: u64| format!("c{:016x}", (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for round in 0_u64.. {
+            let (word, is_deleted) = (word_of(round), round % 4 == 3);
+            let line = if is_deleted {
+                json!({"key": id, "op": "delete"})
+            } else {
+                json!({"key": id, "data": {"id": id, "subject": format!("changing {word}")}})
+            };
+            let line = line.to_string();
+            while !matches!(
+                self.ask(self.proxy, target, Some(&self.token), &line),
+                Some((200, receipt)) if receipt["records_accepted"] == 1
+            ) {
+                if self.is_done() {
+                    return;
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            self.changed.fetch_add(1, Ordering::Relaxed);
+            if is_deleted {
+                self.find("changing", None);
+            } else {
+                self.find(&word, Some(id));
+            }
+            if let Some(before) = round.checked_sub(1) {
+                self.find(&word_of(before), None);
+            }
+            if self.is_done() {
+                return;
+            }
+        }
+    }
+
     fn find_everywhere(&self, id: &str) {
-        let target = format!("GET /v1/search?q=word{id}");
+        self.find(&format!("word{id}"), Some(id));
+    }
+
+    /// Every node that answers finds this record by the word, or none.
+    fn find(&self, word: &str, id: Option<&str>) {
+        let target = format!("GET /v1/search?q={word}");
         for (at, port) in self.ports.into_iter().enumerate() {
             let Some((200, page)) = self.ask(port, &target, Some(&self.token), "") else {
                 continue;
@@ -286,9 +341,11 @@ impl Faults {
             self.searched.fetch_add(1, Ordering::Relaxed);
             if page["meta"]["recall"]["complete"] == false {
                 self.incomplete.fetch_add(1, Ordering::Relaxed);
-            } else if page["data"][0]["record_key"] != id {
+            } else if page["data"][0]["record_key"].as_str() != id {
                 let node = NODES[at];
-                let told = format!("{id} was acknowledged and not found on {node}: {page}");
+                let told = format!(
+                    "{word} finds {id:?} by what was acknowledged, and not on {node}: {page}"
+                );
                 self.violations().push(told);
             }
         }
@@ -390,6 +447,18 @@ impl Faults {
             .step_by(acknowledged.len() / 50 + 1)
         {
             self.find_everywhere(id);
+        }
+        // Nothing is written any more, so soon nothing is missing.
+        let began = Instant::now();
+        let is_complete = |port: &u16| {
+            let answer = self.ask(*port, "GET /v1/search?q=every", Some(&self.token), "");
+            answer.is_some_and(|(status, page)| {
+                status == 200 && page["meta"]["recall"]["complete"] == true
+            })
+        };
+        while !self.ports.iter().all(is_complete) {
+            assert!(began.elapsed() < PATIENCE, "answers stay incomplete");
+            thread::sleep(Duration::from_millis(20));
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const MAIL: &str = include_str!("mail.json");
 pub(crate) const CHAT: &str = include_str!("chat.json");
 
 /// 2026-06-01T12:00:00Z
-const NOON: Instant = Instant(1_780_315_200_000_000);
+pub(crate) const NOON: Instant = Instant(1_780_315_200_000_000);
 
 #[derive(Default)]
 pub(crate) struct Notes(pub(crate) Mutex<Vec<Disclosure>>);
@@ -64,8 +64,13 @@ impl World {
 
     pub(crate) fn empty() -> Self {
         let folder = tempfile::tempdir().unwrap();
+        Self::on(open(&folder), folder)
+    }
+
+    /// A store, with the folder that it is in.
+    pub(crate) fn on(store: Arc<dyn Store>, folder: tempfile::TempDir) -> Self {
         Self {
-            store: open(&folder),
+            store,
             notes: Arc::default(),
             folder,
         }

@@ -16,6 +16,7 @@ mod fixture;
 mod keeping;
 mod leaks;
 mod meanings;
+mod nodes;
 mod ordering;
 mod paging;
 mod pointing;

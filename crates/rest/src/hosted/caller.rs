@@ -56,11 +56,13 @@ pub(super) async fn authenticate(
     };
     let resolved = match resolved {
         Ok(resolved) => resolved,
-        Err(TokenError::Store(cause)) => {
+        Err(TokenError::Store(cause)) if !cause.is_transient() => {
             return Err(Problem::internal("a token could not be looked up", &cause));
         }
         // A new authorization would not help.
-        Err(error @ TokenError::GrantPaused) => return Err(error.to_read_error().into()),
+        Err(error @ (TokenError::GrantPaused | TokenError::Store(_))) => {
+            return Err(error.to_read_error().into());
+        }
         Err(error) => {
             // A token of an ended grant is answered as invalid, so that the host authorizes again.
             let code = match error.code() {

@@ -151,6 +151,7 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
             damaged_index: damage_list(found.damaged_index),
             traces_left: found.traces_left,
             traces_on: found.traces_on,
+            traces_in: found.traces_in,
             room_to_erase: found.room_to_erase,
             rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
             unmarked: found.unmarked,

@@ -4,6 +4,7 @@ use contract::id::{ConnectionId, ConnectorKey, StreamName};
 use contract::time::Instant;
 use ingest::{ImportReport, Sample};
 use serde::{Deserialize, Serialize};
+use store::inspection::SharedTraces;
 use store::keeping::Dropped;
 
 /// The header of a backup that says how many blobs it lacks, because their files are missing.
@@ -248,6 +249,9 @@ pub struct Inspected {
     /// The nodes on whose disks they may be.
     #[serde(default)]
     pub traces_on: Vec<String>,
+    /// What all nodes share that they may be in.
+    #[serde(default)]
+    pub traces_in: SharedTraces,
     /// How many bytes of disk space finishing that takes.
     #[serde(default)]
     pub room_to_erase: u64,

@@ -30,17 +30,17 @@ impl RecordIndex {
         if latest != 1 || scope.keys.is_some() || !scope.filters.is_empty() {
             return self.measure(scope, latest);
         }
-        let (version, sources) = (self.head()?.0, self.sources());
+        let (head, sources) = (self.head()?, self.sources());
         let rules = format!("{:?}", scope.rules);
         let span = (scope.stream.clone(), scope.time.clone(), rules);
-        if let Some(known) = self.extents.get(version, &sources, &span) {
+        if let Some(known) = self.extents.get(&head, &sources, &span) {
             return Ok(known);
         }
         let extent = self.measure(scope, latest)?;
         // The measured extent may already include later changes; it is then forgotten with the version it is kept under.
         let is_small = |record: &StoredRecord| record.body.len() <= LARGE_BYTES;
         if extent.latest.iter().all(is_small) {
-            self.extents.keep(version, &sources, span, extent.clone());
+            self.extents.keep(&head, &sources, span, extent.clone());
         }
         Ok(extent)
     }

@@ -9,7 +9,7 @@ use super::truth::Mark;
 use crate::Result;
 
 /// The version of the last acknowledged change, with its mark.
-type Head = (u64, Mark);
+pub(super) type Head = (u64, Mark);
 
 thread_local! {
     /// What the read on this thread was told, and the index it reads.

@@ -32,9 +32,9 @@ impl RecordIndex {
     }
 
     fn find_keys(&self, scope: &Scope, sources: &Arc<Sources>) -> Result<Arc<Vec<RecordKey>>> {
-        let (version, _) = self.head()?;
+        let head = self.head()?;
         let span = format!("{:?} {:?}", scope.stream, scope.rules);
-        if let Some(known) = self.passing_keys.get(version, sources, &span) {
+        if let Some(known) = self.passing_keys.get(&head, sources, &span) {
             return Ok(known);
         }
         let entry = sources.stream(&scope.stream)?;
@@ -66,7 +66,7 @@ impl RecordIndex {
         let keys = Arc::new(keys);
         // Should more have been written meanwhile, they are forgotten with the version they are kept under.
         let known = Arc::clone(&keys);
-        self.passing_keys.keep(version, sources, span, known);
+        self.passing_keys.keep(&head, sources, span, known);
         Ok(keys)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::head::Head;
 use super::sources::Sources;
 
 /// How many answers are kept; a store has far fewer streams and grants.
@@ -12,8 +13,8 @@ const KEPT: usize = 256;
 pub(super) struct Remembered<K, V>(Mutex<State<K, V>>);
 
 struct State<K, V> {
-    /// The version they were made at, and the sources.
-    as_of: Option<(u64, Arc<Sources>)>,
+    /// The head they were made at, with its mark: a history that was rewritten has the same versions again. And the sources.
+    as_of: Option<(Head, Arc<Sources>)>,
     known: HashMap<K, V>,
 }
 
@@ -27,22 +28,22 @@ impl<K, V> Default for Remembered<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
-    pub(super) fn get(&self, version: u64, sources: &Arc<Sources>, key: &K) -> Option<V> {
-        self.at(version, sources).known.get(key).cloned()
+    pub(super) fn get(&self, head: &Head, sources: &Arc<Sources>, key: &K) -> Option<V> {
+        self.at(head, sources).known.get(key).cloned()
     }
 
-    pub(super) fn keep(&self, version: u64, sources: &Arc<Sources>, key: K, value: V) {
-        self.at(version, sources).known.insert(key, value);
+    pub(super) fn keep(&self, head: &Head, sources: &Arc<Sources>, key: K, value: V) {
+        self.at(head, sources).known.insert(key, value);
     }
 
     /// The answers, forgotten if anything changed since.
-    fn at(&self, version: u64, sources: &Arc<Sources>) -> MutexGuard<'_, State<K, V>> {
+    fn at(&self, head: &Head, sources: &Arc<Sources>) -> MutexGuard<'_, State<K, V>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let as_of = state.as_of.as_ref();
-        let holds = as_of.is_some_and(|(at, of)| *at == version && Arc::ptr_eq(of, sources));
+        let holds = as_of.is_some_and(|(at, of)| at == head && Arc::ptr_eq(of, sources));
         if !holds || state.known.len() >= KEPT {
             state.known.clear();
-            state.as_of = Some((version, Arc::clone(sources)));
+            state.as_of = Some((head.clone(), Arc::clone(sources)));
         }
         state
     }

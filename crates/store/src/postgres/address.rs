@@ -21,7 +21,11 @@ use crate::{Result, StoreError};
 /// How long a server may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// A server that confirms nothing for this long is considered lost.
-const LOST_AFTER: Duration = Duration::from_secs(20);
+const LOST_AFTER: Duration = Duration::from_secs(6);
+/// One that says nothing is asked after a while, then again and again, so that idle connections are found out as soon.
+const SILENT: Duration = Duration::from_secs(5);
+const ASKED_EVERY: Duration = Duration::from_secs(2);
+const ASKED: u32 = 3;
 
 pub(super) struct Address {
     pub(super) config: Config,
@@ -64,6 +68,9 @@ impl Address {
         config.ssl_mode(mode);
         config.connect_timeout(CONNECT_WITHIN);
         config.tcp_user_timeout(LOST_AFTER);
+        config.keepalives_idle(SILENT);
+        config.keepalives_interval(ASKED_EVERY);
+        config.keepalives_retries(ASKED);
         if config.get_application_name().is_none() {
             config.application_name("pdpp");
         }

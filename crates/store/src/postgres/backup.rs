@@ -23,9 +23,6 @@ use crate::sqlite::{set_newest_version, walk};
 use crate::tables::{self, Kind, Table};
 use crate::{Backup, Result, StoreError, stop};
 
-/// Rows read at a time.
-const CHUNK: usize = 1_000;
-
 impl Backup for PostgresStore {
     fn missing_blobs(&self) -> Result<Vec<BlobId>> {
         let rows = self.pool.read(|tx| {
@@ -111,7 +108,7 @@ impl PostgresStore {
         Ok(connection)
     }
 
-    /// Hands over the rows of a table, some thousand at a time.
+    /// Hands over the rows of a table.
     fn copy_table(
         &self,
         tx: &Tx<'_>,
@@ -124,23 +121,18 @@ impl PostgresStore {
         } else {
             ""
         };
-        tx.batch(&format!(
-            "DECLARE copied NO SCROLL CURSOR FOR SELECT {} FROM {} WHERE owner_id = {} {kept} ORDER BY {}",
+        let sql = format!(
+            "SELECT {} FROM {} WHERE owner_id = $1 {kept} ORDER BY {}",
             table.names(),
             table.postgres,
-            self.owner,
             table.order
-        ))?;
-        loop {
+        );
+        tx.each(&sql, &[&self.owner], &mut |row| {
             stop::check()?;
-            let rows = tx.query(&format!("FETCH {CHUNK} FROM copied"), &[])?;
-            for row in &rows {
-                each(values(row, table, sources)?)?;
-            }
-            if rows.len() < CHUNK {
-                return tx.batch("CLOSE copied");
-            }
-        }
+            each(values(row, table, sources)?)?;
+            Ok(true)
+        })
+        .map(drop)
     }
 }
 

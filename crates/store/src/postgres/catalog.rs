@@ -8,7 +8,7 @@ use contract::id::{ConnectionId, ConnectorKey};
 
 use super::declared_records::DeclaredRecords;
 use super::pool::Tx;
-use super::sources::taken_slots;
+use super::sources::{next_number, taken_slots};
 use super::{Owner, PostgresStore};
 use crate::catalog::{
     Catalog, Connection, Declared, NewConnection, Removed, StreamStats, check_display_name,
@@ -158,8 +158,11 @@ impl PostgresStore {
             let sources = self.sources.at(tx, self.place(), owner.catalog)?;
             let changed = change(tx, owner, &sources)?;
             if changed.is_some() {
-                let sql = "UPDATE owners SET catalog = catalog + 1 WHERE id = $1";
-                tx.execute(sql, &[&self.owner])?;
+                let sql = "UPDATE owners SET catalog = $2 WHERE id = $1";
+                tx.execute(
+                    sql,
+                    &[&self.owner, &next_number(owner.catalog)?.cast_signed()],
+                )?;
             }
             Ok(changed)
         })?;

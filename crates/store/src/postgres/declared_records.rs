@@ -2,6 +2,7 @@
 //! to be indexed again. A record that is damaged is left out and named.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::path::Path;
 
 use contract::declaration::{Declaration, DeclarationChange};
@@ -19,8 +20,8 @@ use crate::record_digest::Content;
 use crate::records::SortValue;
 use crate::redeclaring::HeldRecords;
 
-/// Rows read at a time.
-const AT_ONCE: i64 = 5_000;
+/// Rows reordered by one statement.
+const AT_ONCE: usize = 5_000;
 
 /// The records of a connector, within the transaction that replaces its declaration.
 pub(super) struct DeclaredRecords<'a> {
@@ -64,18 +65,25 @@ impl<'a> DeclaredRecords<'a> {
             };
             let layout = StreamLayout::derive(stream, &mut TakenSlots::new());
             for held in self.streams(name)? {
+                let (store, tx) = (self.store, self.tx);
                 let (mut rows, mut sorts) = (Vec::new(), Vec::new());
+                let write = |rows: &mut Vec<i64>, sorts: &mut Vec<Option<i64>>| {
+                    tx.execute(
+                        "UPDATE records SET sort = ordered.sort
+                         FROM unnest($3::bigint[], $4::bigint[]) AS ordered (row_id, sort)
+                         WHERE owner_id = $1 AND stream_id = $2 AND records.row_id = ordered.row_id",
+                        &[&store.owner, &held.id, &mem::take(rows), &mem::take(sorts)],
+                    )
+                };
                 self.each(&held, &mut |row, body| {
                     rows.push(row);
                     sorts.push(sort_bits(SortValue::of(&layout, body)));
+                    if rows.len() == AT_ONCE {
+                        write(&mut rows, &mut sorts)?;
+                    }
                     Ok(true)
                 })?;
-                self.tx.execute(
-                    "UPDATE records SET sort = ordered.sort
-                     FROM unnest($3::bigint[], $4::bigint[]) AS ordered (row_id, sort)
-                     WHERE owner_id = $1 AND stream_id = $2 AND records.row_id = ordered.row_id",
-                    &[&self.store.owner, &held.id, &rows, &sorts],
-                )?;
+                write(&mut rows, &mut sorts)?;
             }
         }
         Ok(())
@@ -104,40 +112,28 @@ impl<'a> DeclaredRecords<'a> {
         held: &Held,
         each: &mut dyn FnMut(i64, &RecordBody) -> Result<bool>,
     ) -> Result<bool> {
-        let mut after = i64::MIN;
-        loop {
-            let rows = self.tx.query(
-                "SELECT row_id, key, version, emitted_at, data, digest FROM records
-                 WHERE owner_id = $1 AND stream_id = $2 AND row_id > $3 AND data IS NOT NULL
-                 ORDER BY row_id LIMIT $4",
-                &[&self.store.owner, &held.id, &after, &AT_ONCE],
-            )?;
-            let Some(last) = rows.last() else {
-                return Ok(true);
+        let sql = "SELECT row_id, key, version, emitted_at, data, digest FROM records
+             WHERE owner_id = $1 AND stream_id = $2 AND data IS NOT NULL ORDER BY row_id";
+        let (store, tx) = (self.store, self.tx);
+        tx.each(sql, &[&store.owner, &held.id], &mut |row| {
+            let data: &str = row.get(4)?;
+            let content = Content {
+                stream: held.id,
+                key: row.get(1)?,
+                version: row.get::<i64>(2)?.cast_unsigned(),
+                emitted_at: row.get(3)?,
+                data: Some(data),
             };
-            after = last.get(0)?;
-            for row in &rows {
-                let data: &str = row.get(4)?;
-                let content = Content {
-                    stream: held.id,
-                    key: row.get(1)?,
-                    version: row.get::<i64>(2)?.cast_unsigned(),
-                    emitted_at: row.get(3)?,
-                    data: Some(data),
-                };
-                let is_whole = content.is_written_with(Some(row.get(5)?));
-                if !is_whole {
-                    let key = RecordKey::from_ordering_form(content.key);
-                    let name = format!("'{key}' of {}/{}", held.connection, held.name);
-                    self.damaged.insert(name);
-                }
-                let data = if is_whole { data } else { "{}" };
-                let body = parse_stored(data.to_owned(), Path::new(self.store.place()))?;
-                if !each(row.get(0)?, &body)? {
-                    return Ok(false);
-                }
+            let is_whole = content.is_written_with(Some(row.get(5)?));
+            if !is_whole {
+                let key = RecordKey::from_ordering_form(content.key);
+                let name = format!("'{key}' of {}/{}", held.connection, held.name);
+                self.damaged.insert(name);
             }
-        }
+            let data = if is_whole { data } else { "{}" };
+            let body = parse_stored(data.to_owned(), Path::new(store.place()))?;
+            each(row.get(0)?, &body)
+        })
     }
 
     fn streams(&self, stream: &StreamName) -> Result<Vec<Held>> {

@@ -60,9 +60,7 @@ impl Grants for PostgresStore {
 
     fn grant(&self, id: &GrantId) -> Result<Option<StoredGrant>> {
         let sql = format!("SELECT {GRANT_COLUMNS} FROM grants g WHERE owner_id = $1 AND id = $2");
-        let row = self
-            .pool
-            .read(|tx| tx.query_opt(&sql, &[&self.owner, &id.as_str()]))?;
+        let row = self.pool.query_opt(&sql, &[&self.owner, &id.as_str()])?;
         row.map(|row| read_grant(&row, 0)).transpose()
     }
 
@@ -70,13 +68,12 @@ impl Grants for PostgresStore {
         let sql = format!(
             "SELECT {GRANT_COLUMNS} FROM grants g WHERE owner_id = $1 ORDER BY ordinal DESC"
         );
-        let rows = self.pool.read(|tx| tx.query(&sql, &[&self.owner]))?;
+        let rows = self.pool.query(&sql, &[&self.owner])?;
         rows.iter().map(|row| read_grant(row, 0)).collect()
     }
 
     fn tokens_end(&self, id: &GrantId) -> Result<Option<Instant>> {
-        let row = self.pool.read(|tx| {
-            tx.query_one(
+        let row = self.pool.query_one(
                 "SELECT max(greatest(
                      least(t.expires_at, coalesce(t.revoked_at, t.expires_at)),
                      coalesce(r.expires_at, 0)
@@ -87,8 +84,7 @@ impl Grants for PostgresStore {
                      OR t.package_id = (SELECT package_id FROM grants WHERE owner_id = $1 AND id = $2)
                  )",
                 &[&self.owner, &id.as_str(), &EntryKind::Refresh.as_str()],
-            )
-        })?;
+            )?;
         moment(&row, 0)
     }
 
@@ -236,7 +232,7 @@ impl PostgresStore {
              LEFT JOIN grants g ON g.owner_id = t.owner_id AND (g.id = t.grant_id OR g.package_id = t.package_id)
              WHERE {which} ORDER BY t.ordinal DESC, g.ordinal"
         );
-        let rows = self.pool.read(|tx| tx.query(&sql, params))?;
+        let rows = self.pool.query(&sql, params)?;
         let mut tokens: Vec<StoredToken> = Vec::new();
         for row in &rows {
             let id: &str = row.get(0)?;
@@ -261,7 +257,7 @@ impl PostgresStore {
              LEFT JOIN grants g ON g.owner_id = p.owner_id AND g.package_id = p.id
              WHERE {which} ORDER BY p.ordinal DESC, g.ordinal"
         );
-        let rows = self.pool.read(|tx| tx.query(&sql, params))?;
+        let rows = self.pool.query(&sql, params)?;
         let mut packages: Vec<StoredPackage> = Vec::new();
         for row in &rows {
             let id: &str = row.get(0)?;

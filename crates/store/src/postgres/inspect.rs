@@ -6,7 +6,7 @@ use contract::id::BlobId;
 use contract::key::RecordKey;
 
 use super::PostgresStore;
-use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, TOLD};
+use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, SharedTraces, TOLD};
 use crate::record_digest::Content;
 use crate::{Blobs as _, Result, StoreError};
 
@@ -25,14 +25,15 @@ impl Inspect for PostgresStore {
 
     fn inspect(&self, depth: Depth) -> Result<Inspection> {
         let thorough = depth == Depth::Thorough;
-        let counted = self.pool.read(|tx| {
-            tx.query_one(
+        let counted = self.pool.query_one(
                 "SELECT (SELECT coalesce(sum(live_records), 0)::bigint FROM streams WHERE owner_id = $1),
                         (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
-                        erasures_finished < erasures_begun FROM owners WHERE id = $1",
+                        erasures_finished < erasures_begun,
+                        (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'deleting'),
+                        (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
+                 FROM owners WHERE id = $1",
                 &[&self.owner],
-            )
-        })?;
+            )?;
         let damaged_records = if thorough {
             self.damaged_records()?
         } else {
@@ -59,6 +60,10 @@ impl Inspect for PostgresStore {
             damaged_blobs,
             traces_left: counted.get(2)?,
             traces_on: self.nodes_holding_erased()?,
+            traces_in: SharedTraces {
+                blobs: counted.get::<i64>(3)?.cast_unsigned(),
+                copies: counted.get::<i64>(4)?.cast_unsigned(),
+            },
             unwritable: writable.err().map(|error| error.to_string()),
             ..Inspection::default()
         })
@@ -72,13 +77,11 @@ impl PostgresStore {
         for entry in self.sources.last().streams() {
             let mut after = String::new();
             loop {
-                let rows = self.pool.read(|tx| {
-                    tx.query(
-                        "SELECT key, version, emitted_at, data, digest FROM records
+                let rows = self.pool.query(
+                    "SELECT key, version, emitted_at, data, digest FROM records
                          WHERE owner_id = $1 AND stream_id = $2 AND key > $3 ORDER BY key LIMIT $4",
-                        &[&self.owner, &entry.id, &after, &CHUNK],
-                    )
-                })?;
+                    &[&self.owner, &entry.id, &after, &CHUNK],
+                )?;
                 for row in &rows {
                     let key: &str = row.get(0)?;
                     let content = Content {

@@ -115,7 +115,7 @@ answers_with_index!(PostgresStore);
 pub(crate) struct Owner {
     /// The version of the last change.
     pub(crate) version: u64,
-    /// How often declarations or connections changed.
+    /// Another number for every state of declarations and connections, and a larger one for every later state.
     pub(crate) catalog: u64,
 }
 
@@ -191,14 +191,14 @@ impl PostgresStore {
 
     /// Asks the database for nothing, which takes as long as anything at least takes; for measuring.
     pub fn ask_nothing(&self) -> Result<()> {
-        self.pool.read(|tx| tx.query("SELECT 1", &[])).map(drop)
+        self.pool.query("SELECT 1", &[]).map(drop)
     }
 
     /// Bytes of the records of all owners in the database, with their history and all that finds them; for measuring.
     pub fn bytes_in_database(&self) -> Result<u64> {
         let sql = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
              WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND (relname ~ '^records_[0-9]+$' OR relname IN ('versions', 'marks'))";
-        let row = self.pool.read(|tx| tx.query_one(sql, &[]))?;
+        let row = self.pool.query_one(sql, &[])?;
         Ok(row.get::<i64>(0)?.cast_unsigned())
     }
 
@@ -284,7 +284,7 @@ fn find_or_add_owner(pool: &Pool, options: &PostgresOptions) -> Result<FoundOwne
     let host = options.owner.as_str();
     let id = random()?;
     let find = "SELECT id, store_id, sealing_key FROM owners WHERE host = $1";
-    let row = pool.read(|tx| tx.query_opt(find, &[&host]))?;
+    let row = pool.query_opt(find, &[&host])?;
     let row = match row {
         Some(row) => row,
         None => pool.transact(|tx| {

@@ -40,11 +40,14 @@ struct Heard {
     erased_to: i64,
     /// A copy of an index may hold something that was erased.
     is_copied: bool,
+    /// Bytes of blobs are there that were erased.
+    is_marked: bool,
 }
 
 /// What [`Heard`] is made of.
 const HEARD: &str = "owners.erasures_begun, node_indexes.erased_to, EXISTS (
-    SELECT 1 FROM snapshots WHERE snapshots.owner_id = owners.id AND snapshots.erased_to < owners.erasures_begun)";
+    SELECT 1 FROM snapshots WHERE snapshots.owner_id = owners.id AND snapshots.erased_to < owners.erasures_begun
+), EXISTS (SELECT 1 FROM blobs WHERE blobs.owner_id = owners.id AND state = 'deleting')";
 
 impl Membership {
     pub(super) fn register(
@@ -74,6 +77,11 @@ impl Membership {
         {
             if row.get(1)? {
                 return Err(StoreError::NodeRuns(node.to_owned()));
+            }
+            // Its disk may hold what other owners erased.
+            let others = "SELECT 1 FROM node_indexes WHERE node = $1 AND owner_id <> $2 LIMIT 1";
+            if !tx.query(others, &[&node, &owner])?.is_empty() {
+                return Err(StoreError::NodeOfOthers(node.to_owned()));
             }
             tx.execute("DELETE FROM node_indexes WHERE node = $1", &[&node])?;
         }
@@ -133,6 +141,7 @@ impl PostgresStore {
                 erasures_begun: heard.get(0)?,
                 erased_to: heard.get(1)?,
                 is_copied: heard.get(2)?,
+                is_marked: heard.get(3)?,
             })
         })
     }
@@ -171,13 +180,13 @@ impl PostgresStore {
         })
     }
 
-    /// An erasure is finished when no registered node and no copy of an index holds anything of it.
+    /// An erasure is finished when no registered node and no copy of an index holds anything of it, and no blob has its bytes.
     fn count_finished(&self, tx: &Tx<'_>) -> Result<()> {
         tx.execute(
             "UPDATE owners SET erasures_finished = greatest(erasures_finished, (
                  SELECT least(erasures_begun, min(erased_to), (SELECT min(erased_to) FROM snapshots WHERE owner_id = $1))
                  FROM node_indexes WHERE owner_id = $1
-             )) WHERE id = $1",
+             )) WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM blobs WHERE owner_id = $1 AND state = 'deleting')",
             &[&self.owner],
         )
         .map(drop)
@@ -192,19 +201,17 @@ impl PostgresStore {
         let node = &self.options.node;
         let late = self
             .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, node, &version, &SILENCE]))?;
+            .query(&sql, &[&self.owner, node, &version, &SILENCE])?;
         Ok(!late.is_empty())
     }
 
     /// The names of nodes whose disks may hold bytes of what was erased.
     pub(super) fn nodes_holding_erased(&self) -> Result<Vec<String>> {
-        let rows = self.pool.read(|tx| {
-            tx.query(
-                "SELECT node FROM node_indexes JOIN owners ON id = owner_id
+        let rows = self.pool.query(
+            "SELECT node FROM node_indexes JOIN owners ON id = owner_id
                  WHERE owner_id = $1 AND erased_to < erasures_begun ORDER BY node",
-                &[&self.owner],
-            )
-        })?;
+            &[&self.owner],
+        )?;
         rows.iter().map(|row| row.get(0)).collect()
     }
 }
@@ -217,9 +224,7 @@ impl Nodes for PostgresStore {
              FROM nodes JOIN node_indexes ON node = nodes.id JOIN owners ON owners.id = owner_id
              WHERE owner_id = $1 ORDER BY nodes.id"
         );
-        let rows = self
-            .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, &SILENCE]))?;
+        let rows = self.pool.query(&sql, &[&self.owner, &SILENCE])?;
         let nodes = rows.iter().map(|row| {
             let name: String = row.get(0)?;
             Ok(Node {
@@ -242,15 +247,19 @@ impl Nodes for PostgresStore {
     fn forget_node(&self, name: &str) -> Result<()> {
         self.pool.transact(|tx| {
             let sql = format!(
-                "SELECT left_at IS NULL AND seen_at > {NOW} - $2 FROM nodes WHERE id = $1 FOR UPDATE"
+                "SELECT left_at IS NULL AND seen_at > {NOW} - $2 FROM nodes JOIN node_indexes ON node = id
+                 WHERE id = $1 AND owner_id = $3 FOR UPDATE OF nodes"
             );
-            let Some(row) = tx.query_opt(&sql, &[&name, &SILENCE])? else {
+            let Some(row) = tx.query_opt(&sql, &[&name, &SILENCE, &self.owner])? else {
                 return Err(StoreError::UnknownNode(name.to_owned()));
             };
             if row.get(0)? {
                 return Err(StoreError::NodeNotStopped(name.to_owned()));
             }
-            tx.execute("DELETE FROM nodes WHERE id = $1", &[&name])?;
+            let own = "DELETE FROM node_indexes WHERE node = $1 AND owner_id = $2";
+            tx.execute(own, &[&name, &self.owner])?;
+            let alone = "DELETE FROM nodes WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM node_indexes WHERE node = $1)";
+            tx.execute(alone, &[&name])?;
             self.count_finished(tx)
         })
     }
@@ -264,6 +273,12 @@ impl Nodes for PostgresStore {
             self.finish_erasing()?;
         } else if heard.is_copied {
             self.erase_snapshots(heard.erasures_begun)?;
+        }
+        if heard.is_marked {
+            // What is left is for the next time: meanwhile nobody would hear of this node.
+            self.sweep_marked(BETWEEN_BEATS)?;
+        }
+        if heard.is_copied || heard.is_marked {
             self.pool.transact(|tx| self.count_finished(tx))?;
         }
         Ok(())

@@ -57,7 +57,10 @@ pub(super) trait Objects: Send + Sync {
     fn receive(&self, bytes: &mut dyn Read) -> Result<Received>;
 
     /// Gives bytes a name, in place of those that have it.
-    fn put(&self, name: &str, received: Received) -> Result<()>;
+    fn put(&self, name: &str, received: &Received) -> Result<()>;
+
+    /// How many bytes have a name; `None` where there are none.
+    fn size_of(&self, name: &str) -> Result<Option<u64>>;
 
     /// The bytes of a name as they are, damaged or not; `None` where there are none.
     fn open(&self, name: &str) -> Result<Option<Opened>>;

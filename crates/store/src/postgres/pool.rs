@@ -25,6 +25,12 @@ const LOCK_MS: u32 = 10_000;
 const STATEMENT: Duration = Duration::from_mins(1);
 /// What the server is given more than that to report it, before the connection counts as lost.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long the server may take to answer what costs it nothing. Where it takes longer, what is sent gets lost without a word.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How many rows are fetched first and at most, and how many bytes.
+const FETCHED_FIRST: usize = 16;
+const FETCHED_MOST: usize = 2_000;
+const FETCHED_BYTES: usize = 16 * 1024 * 1024;
 /// A node that stops in the middle of a transaction must not keep its locks.
 const IDLE_MS: u32 = 30_000;
 
@@ -139,6 +145,26 @@ impl Pool {
         work(&tx)
     }
 
+    /// The one row of a question that costs the server nothing; every read begins with one. So it is told soon where the network
+    /// swallows what is sent.
+    pub(super) fn glance(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
+        let mut tx = self.begin(None)?;
+        tx.within = ANSWER_WITHIN;
+        tx.query_one(sql, params)
+    }
+
+    pub(crate) fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
+        self.read(|tx| tx.query(sql, params))
+    }
+
+    pub(crate) fn query_one(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
+        self.read(|tx| tx.query_one(sql, params))
+    }
+
+    pub(crate) fn query_opt(&self, sql: &str, params: &[&dyn Param]) -> Result<Option<Row>> {
+        self.read(|tx| tx.query_opt(sql, params))
+    }
+
     /// Reads several statements that all see the same moment.
     pub(crate) fn snapshot<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
         let tx = self.begin(Some("ISOLATION LEVEL REPEATABLE READ READ ONLY"))?;
@@ -181,10 +207,11 @@ impl Pool {
                 error => unavailable(&error.to_string()),
             }
         })?;
-        let tx = Tx {
+        let mut tx = Tx {
             pool: self,
             client: Some(client),
             state: Cell::new(State::Idle),
+            within: ANSWER_WITHIN,
         };
         if let Some(mode) = mode {
             tx.state.set(State::Open);
@@ -194,6 +221,7 @@ impl Pool {
                 STATEMENT.as_millis()
             ))?;
         }
+        tx.within = STATEMENT + GRACE;
         Ok(tx)
     }
 }
@@ -214,6 +242,8 @@ pub(crate) struct Tx<'a> {
     pool: &'a Pool,
     client: Option<Object>,
     state: Cell<State>,
+    /// How long a statement waits for its answer.
+    within: Duration,
 }
 
 impl Tx<'_> {
@@ -247,6 +277,35 @@ impl Tx<'_> {
         Ok(rows.pop())
     }
 
+    /// Hands over the rows of a query within a transaction, until the callback returns false. Returns whether it never did. Some
+    /// are fetched at a time, and fewer where they are large: a row may have some 50 MiB.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        params: &[&dyn Param],
+        each: &mut dyn FnMut(&Row) -> Result<bool>,
+    ) -> Result<bool> {
+        self.execute(
+            &format!("DECLARE handed NO SCROLL CURSOR FOR {sql}"),
+            params,
+        )?;
+        let (mut wanted, mut goes_on) = (FETCHED_FIRST, true);
+        while goes_on {
+            let rows = self.query(&format!("FETCH {wanted} FROM handed"), &[])?;
+            for row in &rows {
+                goes_on = goes_on && each(row)?;
+            }
+            if rows.len() < wanted {
+                break;
+            }
+            let bytes: usize = rows.iter().map(|row| row.columns.raw_size_bytes()).sum();
+            let fitting = FETCHED_BYTES / (bytes / rows.len()).max(1);
+            wanted = fitting.clamp(1, FETCHED_MOST.min(wanted * 2));
+        }
+        self.batch("CLOSE handed")?;
+        Ok(goes_on)
+    }
+
     /// Returns how many rows were changed.
     pub(crate) fn execute(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         let params = typed(params);
@@ -275,7 +334,7 @@ impl Tx<'_> {
         };
         self.pool.round_trips.fetch_add(1, Ordering::Relaxed);
         let statement = statement(client);
-        let limited = async { tokio::time::timeout(STATEMENT + GRACE, statement).await };
+        let limited = async { tokio::time::timeout(self.within, statement).await };
         match self.pool.waiting.wait(limited) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {

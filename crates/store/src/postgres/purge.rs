@@ -52,7 +52,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    fn purge_rows(&self, tx: &Tx<'_>, upto: i64) -> Result<Purged> {
+    pub(super) fn purge_rows(&self, tx: &Tx<'_>, upto: i64) -> Result<Purged> {
         let gone = "FROM records WHERE owner_id = $1 AND data IS NULL AND version <= $2";
         let params: [&dyn Param; 2] = [&self.owner, &upto];
         // An index that is not as far as this can learn of these deletions no more.

@@ -29,7 +29,7 @@ impl Records for PostgresStore {
         );
         let row = self
             .pool
-            .read(|tx| tx.query_opt(&sql, &[&self.owner, &id, &key.ordering_form()]))?;
+            .query_opt(&sql, &[&self.owner, &id, &key.ordering_form()])?;
         self.truth.intact(row)
     }
 
@@ -37,9 +37,7 @@ impl Records for PostgresStore {
         let id = self.stream_id(stream)?;
         let digest = key_digest(&key.ordering_form());
         let sql = "SELECT EXISTS (SELECT 1 FROM deleted_by_owner WHERE owner_id = $1 AND stream_id = $2 AND key_digest = $3)";
-        let row = self
-            .pool
-            .read(|tx| tx.query_one(sql, &[&self.owner, &id, &digest]))?;
+        let row = self.pool.query_one(sql, &[&self.owner, &id, &digest])?;
         row.get(0)
     }
 
@@ -128,9 +126,7 @@ impl Records for PostgresStore {
              ) AS dates ON redated_row = row_id
              WHERE owner_id = $1 AND stream_id = $2 AND data IS NOT NULL ORDER BY latest DESC, row_id DESC LIMIT $4"
         );
-        let rows = self
-            .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, &id, &after, &limit]))?;
+        let rows = self.pool.query(&sql, &[&self.owner, &id, &after, &limit])?;
         let sources = self.sources.last();
         let mut records = Vec::with_capacity(rows.len());
         for row in &rows {

@@ -1,10 +1,13 @@
 //! One state of the records, from which an index catches up.
 
-use super::pool::Tx;
+use super::pool::{Param, Row, Tx};
 use super::truth::checked;
 use crate::Result;
 use crate::index::engine::Versions;
 use crate::index::truth::{Mark, Replayed, TruthSnapshot};
+
+/// So many versions are read by one question.
+const FEW: u64 = 16;
 
 pub(super) struct Snapshot<'a> {
     pub(super) tx: &'a Tx<'a>,
@@ -49,7 +52,8 @@ impl TruthSnapshot for Snapshot<'_> {
              WHERE streams.owner_id = $1 AND streams.last_version > $2 AND version > $2 AND version <= $3
              ORDER BY records.stream_id, version";
         let (after, upto) = (versions.after.cast_signed(), versions.upto.cast_signed());
-        for row in &self.tx.query(sql, &[&self.owner, &after, &upto])? {
+        let params: [&dyn Param; 3] = [&self.owner, &after, &upto];
+        let mut replayed = |row: &Row| {
             let is_live = row.get::<Option<&str>>(5)?.is_some();
             each(Replayed {
                 row: row.get::<i64>(0)?.cast_unsigned(),
@@ -60,7 +64,13 @@ impl TruthSnapshot for Snapshot<'_> {
                     data => data,
                 },
             })?;
+            Ok(true)
+        };
+        // A search after a write of another node waits for this.
+        if versions.upto - versions.after <= FEW {
+            let rows = self.tx.query(sql, &params)?;
+            return rows.iter().try_for_each(|row| replayed(row).map(drop));
         }
-        Ok(())
+        self.tx.each(sql, &params, &mut replayed).map(drop)
     }
 }

@@ -73,9 +73,7 @@ impl PostgresStore {
         }
         let sql = "SELECT version, (SELECT max(version) FROM snapshots WHERE owner_id = $1 AND format = $2 AND state = 'kept')
              FROM owners WHERE id = $1";
-        let row = self
-            .pool
-            .read(|tx| tx.query_one(sql, &[&self.owner, &copy_format()]))?;
+        let row = self.pool.query_one(sql, &[&self.owner, &copy_format()])?;
         let newest = row.get::<i64>(0)?.cast_unsigned();
         let copied = row.get::<Option<i64>>(1)?.unwrap_or(0).cast_unsigned();
         if newest.saturating_sub(copied) >= CHANGES.max(copied / PART) {
@@ -167,7 +165,7 @@ impl PostgresStore {
                 id: received.id.to_string(),
             });
             self.objects
-                .put(&format!("{}{name}", prefix(id)), received)?;
+                .put(&format!("{}{name}", prefix(id)), &received)?;
             let is_hurried = self.copying.hurry.load(Ordering::Acquire);
             if is_hurried || !self.pool.transact(|tx| self.renew(tx, epoch))? {
                 return Ok(false);
@@ -206,7 +204,7 @@ impl PostgresStore {
     /// Removes the copies that a condition names.
     fn sweep_snapshots(&self, condition: &str) -> Result<()> {
         let sql = format!("SELECT id FROM snapshots WHERE owner_id = $1 AND {condition}");
-        let found = self.pool.read(|tx| tx.query(&sql, &[&self.owner]))?;
+        let found = self.pool.query(&sql, &[&self.owner])?;
         for row in &found {
             self.remove_snapshot(row.get(0)?)?;
         }
@@ -226,7 +224,7 @@ impl PostgresStore {
 
     fn has_snapshot(&self, id: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM snapshots WHERE owner_id = $1 AND id = $2";
-        let found = self.pool.read(|tx| tx.query(sql, &[&self.owner, &id]))?;
+        let found = self.pool.query(sql, &[&self.owner, &id])?;
         Ok(!found.is_empty())
     }
 
@@ -284,7 +282,7 @@ fn newest(pool: &Pool, owner: i64) -> Result<Option<Row>> {
                SELECT mark FROM marks WHERE marks.owner_id = $1 AND marks.version >= snapshots.version ORDER BY version LIMIT 1
            )
          ORDER BY snapshots.version DESC LIMIT 1";
-    pool.read(|tx| tx.query_opt(sql, &[&owner, &copy_format()]))
+    pool.query_opt(sql, &[&owner, &copy_format()])
 }
 
 fn fetch_one(row: &Row, objects: &dyn Objects, folder: &Path) -> Result<()> {

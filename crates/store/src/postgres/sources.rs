@@ -9,6 +9,7 @@ use contract::id::{ConnectorKey, FieldName, StreamName};
 use contract::time::Instant;
 
 use super::pool::{Pool, Tx};
+use super::random;
 use crate::Result;
 use crate::catalog::{Connection, StreamRef};
 use crate::index::layout::{SlotKind, TakenSlots};
@@ -22,7 +23,7 @@ pub(crate) struct KnownSources {
 
 #[derive(Default)]
 struct Known {
-    /// How often the catalog had changed by then; `None` before it is read.
+    /// The number it had then; `None` before it is read.
     catalog: Option<u64>,
     sources: Arc<Sources>,
 }
@@ -43,31 +44,44 @@ impl KnownSources {
     /// The catalog as it is now.
     pub(crate) fn current(&self, pool: &Pool) -> Result<Arc<Sources>> {
         let sql = "SELECT catalog FROM owners WHERE id = $1";
-        let catalog: i64 = pool.read(|tx| tx.query_one(sql, &[&self.owner])?.get(0))?;
+        let catalog: i64 = pool.glance(sql, &[&self.owner])?.get(0)?;
         self.renew(pool, catalog.cast_unsigned())
     }
 
-    /// The catalog after so many changes, or more.
+    /// The catalog of this number or of what it has changed to since. A smaller number than is known belongs to a history that was
+    /// rewritten, unless it was read earlier than what is known.
     pub(super) fn renew(&self, pool: &Pool, catalog: u64) -> Result<Arc<Sources>> {
-        if self.known().catalog.is_some_and(|known| known >= catalog) {
+        let before = self.known().catalog;
+        if before == Some(catalog) {
             return Ok(self.last());
         }
+        // It begins after `before` was read, so what it sees is no earlier.
         pool.snapshot(|tx| {
             let sql = "SELECT catalog FROM owners WHERE id = $1";
             let catalog: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
-            self.at(tx, pool.place(), catalog.cast_unsigned())
+            self.load(tx, pool.place(), catalog.cast_unsigned(), before)
         })
     }
 
-    /// The catalog after so many changes, as a transaction that cannot miss any of them sees it.
+    /// The catalog of this number, as a transaction sees it that has read the number.
     pub(crate) fn at(&self, tx: &Tx<'_>, place: &str, catalog: u64) -> Result<Arc<Sources>> {
+        self.load(tx, place, catalog, None)
+    }
+
+    /// Keeps what is read where it is later than what is known, or where that is still what was known before.
+    fn load(
+        &self,
+        tx: &Tx<'_>,
+        place: &str,
+        catalog: u64,
+        before: Option<u64>,
+    ) -> Result<Arc<Sources>> {
         if self.known().catalog == Some(catalog) {
             return Ok(self.last());
         }
         let sources = Arc::new(load(tx, self.owner, place)?);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        // Somebody else may have read a later one meanwhile.
-        if known.catalog.is_none_or(|known| known < catalog) {
+        if known.catalog == before || known.catalog.is_none_or(|known| known < catalog) {
             *known = Known {
                 catalog: Some(catalog),
                 sources: Arc::clone(&sources),
@@ -121,6 +135,13 @@ fn load(tx: &Tx<'_>, owner: i64, place: &str) -> Result<Sources> {
         .collect::<Result<_>>()?;
     let slots = taken_slots(tx, owner, None)?;
     Ok(Sources::new(declarations, connections, streams, slots))
+}
+
+/// The number of the catalog after another change. The step is random, so that a change which is made in place of one that was lost
+/// with its server has another number, and every node reads the catalog again.
+pub(super) fn next_number(catalog: u64) -> Result<u64> {
+    let [a, b, c, d, ..] = random()?;
+    Ok(catalog + 1 + u64::from(u32::from_le_bytes([a, b, c, d])))
 }
 
 /// The slots that fields were given already, of all connectors or of one.

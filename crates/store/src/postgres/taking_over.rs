@@ -16,6 +16,7 @@ use super::PostgresStore;
 use super::pool::Tx;
 use super::sealing::hidden;
 use super::sort::sort_bits;
+use super::sources::next_number;
 
 use crate::blobs::Blobs as _;
 use crate::grants::ChainCheck;
@@ -76,7 +77,7 @@ impl PostgresStore {
                 self.note_taken(tx, source, from, key)?;
                 tx.execute(
                     "UPDATE owners SET catalog = $2 WHERE id = $1",
-                    &[&self.owner, &owner.catalog.saturating_add(1).cast_signed()],
+                    &[&self.owner, &next_number(owner.catalog)?.cast_signed()],
                 )?;
                 self.verify(tx, &rows, &chain)?;
                 Ok(rows)
@@ -126,7 +127,7 @@ impl PostgresStore {
                 Err(error) => return Err(error),
             };
             match self.objects.receive(&mut bytes) {
-                Ok(received) => self.name(received)?,
+                Ok(received) => self.name(&received)?,
                 // The bytes are not those that the id names.
                 Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::InvalidData => {
                     missing.push(id);

@@ -1,6 +1,8 @@
 //! The connection, its errors and the schema, against a real server where `TEST_POSTGRES` names one.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant as Moment};
 
 use contract::declaration::Declaration;
@@ -271,9 +273,7 @@ fn no_more_connections_are_made_than_the_pool_has_and_waiting_ends() {
 fn a_column_that_does_not_hold_what_was_written_is_an_error() {
     let Some(url) = url() else { return };
     let store = open(&url);
-    let row = store
-        .pool
-        .read(|tx| tx.query_one("SELECT 'x' AS id, NULL::text", &[]));
+    let row = store.pool.query_one("SELECT 'x' AS id, NULL::text", &[]);
     let row = row.unwrap();
     assert_eq!(row.get::<&str>(0).unwrap(), "x");
     for error in [
@@ -313,15 +313,19 @@ pub(super) fn note(id: &str, text: &str) -> Change {
     }
 }
 
-pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
-    let stream = StreamRef {
+/// The stream of the notes.
+pub(super) fn entries() -> StreamRef {
+    StreamRef {
         connection: ConnectionId::parse("own").unwrap(),
         stream: StreamName::parse("entries").unwrap(),
-    };
+    }
+}
+
+pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
     let request = SearchRequest {
         expression: text::Expression::parse(word),
         scopes: vec![Scope::whole(
-            stream,
+            entries(),
             vec![FieldName::parse("text").unwrap()],
         )],
         limit: 10,
@@ -342,9 +346,19 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     let [one, two] = two_nodes(&options);
     let own = own_notes(&one);
     one.write(&own, vec![note("a", "kept word")]).unwrap();
-    one.write(&own, vec![note("b", "lost word")]).unwrap();
+    let later = |id: &str, text: &str| Change {
+        emitted_at: "2026-06-02T12:00:00Z".to_owned(),
+        ..note(id, text)
+    };
+    one.write(&own, vec![later("b", "lost word")]).unwrap();
+    let latest = |node: &PostgresStore| {
+        let scope = Scope::whole(entries(), Vec::new());
+        let extent = node.extent(&scope, 1).unwrap();
+        extent.latest.first().map(|record| record.key.to_string())
+    };
     for node in [&one, &two] {
         assert_eq!(found(node, "lost"), ["b"]);
+        assert_eq!(latest(node).unwrap(), "b");
     }
     let model = tempfile::tempdir().unwrap();
     testkit::tiny_model::write_with(model.path(), testkit::tiny_model::GROUPS).unwrap();
@@ -368,14 +382,49 @@ fn an_index_that_followed_a_history_that_was_rewritten_is_derived_anew() {
     assert!(found(&one, "lost").is_empty());
     assert_eq!(found(&one, "kept"), ["a"]);
     assert_eq!(vectors(), 0);
-    two.write(&own, vec![note("c", "other word")]).unwrap();
+    two.write(&own, vec![later("c", "other word")]).unwrap();
     for node in [&one, &two] {
+        assert_eq!(latest(node).unwrap(), "c");
         assert!(found(node, "lost").is_empty());
         assert_eq!(found(node, "other"), ["c"]);
         let mut all = found(node, "word");
         all.sort();
         assert_eq!(all, ["a", "c"]);
     }
+}
+
+/// The same of connections, whose number is smaller then, and would be the same again after another change.
+#[test]
+fn a_catalog_that_was_rewritten_is_read_again_by_every_node() {
+    let Some(url) = url() else { return };
+    let nodes = two_nodes(&options(&url));
+    let own = own_notes(&nodes[0]);
+    let names = || {
+        nodes
+            .each_ref()
+            .map(|node| node.connection(&own).unwrap().display_name)
+    };
+    let number = "SELECT catalog FROM owners WHERE id = $1";
+    let owner = &nodes[0].owner;
+    let kept = nodes[0]
+        .pool
+        .read(|tx| tx.query_one(number, &[owner])?.get::<i64>(0));
+    nodes[0].rename_connection(&own, "Lost").unwrap();
+    assert_eq!(names(), ["Lost"; 2]);
+    let kept = kept.unwrap();
+    nodes[0]
+        .pool
+        .transact(|tx| {
+            let sql = "UPDATE connections SET display_name = 'Own' WHERE owner_id = $1";
+            tx.execute(sql, &[owner])?;
+            let sql = "UPDATE owners SET catalog = $2 WHERE id = $1";
+            tx.execute(sql, &[owner, &kept])
+        })
+        .unwrap();
+    // One of them has not looked since, when another change follows.
+    assert_eq!(nodes[1].connection(&own).unwrap().display_name, "Own");
+    nodes[1].rename_connection(&own, "Anew").unwrap();
+    assert_eq!(names(), ["Anew"; 2]);
 }
 
 #[test]
@@ -391,6 +440,97 @@ fn a_node_without_room_is_not_ready_and_loses_nothing() {
     pretended::FREE.set(None);
     assert!(matches!(full, StoreError::NoRoom { .. }), "{full:?}");
     store.check_ready().unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
+}
+
+#[test]
+fn large_rows_are_fetched_few_at_a_time_and_small_ones_many() {
+    let Some(url) = url() else { return };
+    let store = open(&url);
+    let trips = || store.pool.round_trips.load(Ordering::Relaxed);
+    let fetch = |tx: &Tx<'_>, rows: i64, bytes: i64| {
+        let sql = "SELECT repeat('x', $2::int) FROM generate_series(1::bigint, $1)";
+        let (before, mut seen) = (trips(), 0);
+        tx.each(sql, &[&rows, &bytes], &mut |_| {
+            seen += 1;
+            Ok(true)
+        })?;
+        assert_eq!(seen, rows);
+        Ok(trips() - before)
+    };
+    store
+        .pool
+        .snapshot(|tx| {
+            assert!(fetch(tx, 10_000, 10)? < 20);
+            assert!(fetch(tx, 40, 4_000_000)? > 8);
+            // One that has enough leaves the transaction usable.
+            let (mut seen, sql) = (0, "SELECT generate_series(1, 100)");
+            let whole = tx.each(sql, &[], &mut |_| {
+                seen += 1;
+                Ok(seen < 20)
+            })?;
+            assert_eq!((whole, seen), (false, 20));
+            fetch(tx, 0, 0)
+        })
+        .unwrap();
+}
+
+/// Hands bytes on between the server and whoever connects here, until it is told to swallow them.
+fn relay(to: String, swallows: &Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let swallows = Arc::clone(swallows);
+    let carry = move |mut from: TcpStream, mut into: TcpStream| {
+        let swallows = Arc::clone(&swallows);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                if !swallows.load(Ordering::Acquire) && into.write_all(&buffer[..read]).is_err() {
+                    break;
+                }
+            }
+            let _ = into.shutdown(Shutdown::Both);
+        });
+    };
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(&to) else {
+                continue;
+            };
+            carry(near.try_clone().unwrap(), far.try_clone().unwrap());
+            carry(far, near);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_network_that_swallows_what_is_sent_is_told_soon_and_forgotten_when_it_is_back() {
+    let Some(url) = url() else { return };
+    let swallows = Arc::new(AtomicBool::new(false));
+    let (start, rest) = url.split_once('@').unwrap();
+    let (server, database) = rest.split_once('/').unwrap();
+    let port = relay(server.to_owned(), &swallows);
+    let store = open(&format!("{start}@127.0.0.1:{port}/{database}"));
+    let own = own_notes(&store);
+    store.write(&own, vec![note("a", "kept word")]).unwrap();
+    assert_eq!(found(&store, "kept"), ["a"]);
+    swallows.store(true, Ordering::Release);
+    let asked = Moment::now();
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| store.index_status().err());
+        let written = scope.spawn(|| store.write(&own, vec![note("b", "lost word")]).err());
+        for failed in [read, written] {
+            let failed = failed.join().unwrap().unwrap();
+            assert!(matches!(failed, StoreError::Unavailable { .. }), "{failed}");
+        }
+    });
+    assert!(asked.elapsed() < Duration::from_secs(15));
+    swallows.store(false, Ordering::Release);
+    let back = Moment::now();
+    while store.index_status().is_err() {
+        assert!(back.elapsed() < Duration::from_secs(60));
+    }
     assert_eq!(found(&store, "kept"), ["a"]);
 }
 

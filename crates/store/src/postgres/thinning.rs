@@ -18,13 +18,11 @@ impl PostgresStore {
         let sources = self.sources.current(&self.pool)?;
         let (mut after, mut dropped) = (i64::MIN, 0);
         loop {
-            let revised = self.pool.read(|tx| {
-                tx.query(
-                    "SELECT row_id, min(stream_id) FROM versions WHERE owner_id = $1 AND row_id > $2
+            let revised = self.pool.query(
+                "SELECT row_id, min(stream_id) FROM versions WHERE owner_id = $1 AND row_id > $2
                      GROUP BY row_id ORDER BY row_id LIMIT $3",
-                    &[&self.owner, &after, &AT_ONCE],
-                )
-            })?;
+                &[&self.owner, &after, &AT_ONCE],
+            )?;
             let Some(last) = revised.last() else {
                 return Ok(dropped);
             };

@@ -30,7 +30,7 @@ pub(super) struct PostgresTruth {
     pub(super) owner: i64,
     sources: Arc<KnownSources>,
     place: PathBuf,
-    /// The newest version, how often declarations changed, and the mark.
+    /// The newest version, the number of the catalog, and the mark.
     heads: Together<(u64, u64, Mark)>,
 }
 
@@ -80,7 +80,7 @@ impl PostgresTruth {
     }
 
     fn count(&self, sql: &str, params: &[&dyn super::pool::Param]) -> Result<u64> {
-        let row = self.pool.read(|tx| tx.query_one(sql, params))?;
+        let row = self.pool.query_one(sql, params)?;
         Ok(row.get::<i64>(0)?.cast_unsigned())
     }
 }
@@ -102,7 +102,7 @@ impl Truth for PostgresTruth {
         let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
              LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
         let (version, catalog, mark) = self.heads.ask(|| {
-            let row = self.pool.read(|tx| tx.query_one(sql, &[&self.owner]))?;
+            let row = self.pool.glance(sql, &[&self.owner])?;
             let (version, catalog): (i64, i64) = (row.get(0)?, row.get(1)?);
             Ok((
                 version.cast_unsigned(),
@@ -146,9 +146,7 @@ impl Truth for PostgresTruth {
         let keys: Vec<String> = keys.iter().map(RecordKey::ordering_form).collect();
         let sql =
             "SELECT row_id FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = ANY($3)";
-        let rows = self
-            .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &stream, &keys]))?;
+        let rows = self.pool.query(sql, &[&self.owner, &stream, &keys])?;
         let row = |row: &Row| row.get::<i64>(0).map(i64::cast_unsigned);
         rows.iter().map(row).collect()
     }
@@ -156,9 +154,7 @@ impl Truth for PostgresTruth {
     fn names_of(&self, rows: &[u64]) -> Result<Vec<Option<(i64, String)>>> {
         let sql =
             "SELECT row_id, stream_id, key FROM records WHERE owner_id = $1 AND row_id = ANY($2)";
-        let found = self
-            .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &signed(rows)]))?;
+        let found = self.pool.query(sql, &[&self.owner, &signed(rows)])?;
         let mut names = HashMap::with_capacity(found.len());
         for row in &found {
             names.insert(
@@ -182,9 +178,7 @@ impl Truth for PostgresTruth {
                  ) AS found
              ) AS measured WHERE before <= {PAGE_BYTES} OR number <= 2 ORDER BY wanted"
         );
-        let found = self
-            .pool
-            .read(|tx| tx.query(&sql, &[&self.owner, &signed(rows)]))?;
+        let found = self.pool.query(&sql, &[&self.owner, &signed(rows)])?;
         let (mut records, mut budget) = (Vec::with_capacity(found.len()), ByteBudget::default());
         for row in &found {
             if !budget.take(row.get::<&str>(2)?.len()) {
@@ -203,9 +197,7 @@ impl Truth for PostgresTruth {
     fn positions(&self, rows: &[u64]) -> Result<Vec<(PagePosition, u64)>> {
         let sources = self.sources();
         let sql = "SELECT row_id, stream_id, key, sort FROM records WHERE owner_id = $1 AND row_id = ANY($2)";
-        let found = self
-            .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &signed(rows)]))?;
+        let found = self.pool.query(sql, &[&self.owner, &signed(rows)])?;
         let mut positions = Vec::with_capacity(found.len());
         for row in &found {
             let Some(entry) = sources.by_id(row.get(1)?) else {
@@ -246,7 +238,7 @@ impl Truth for PostgresTruth {
         );
         let row = self
             .pool
-            .read(|tx| tx.query_opt(&sql, &[&self.owner, &stream, &row.cast_signed()]))?;
+            .query_opt(&sql, &[&self.owner, &stream, &row.cast_signed()])?;
         self.intact(row)
     }
 
@@ -258,7 +250,7 @@ impl Truth for PostgresTruth {
              ORDER BY versions.version DESC LIMIT $4";
         let rows = self
             .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &stream, &row.cast_signed(), &limit]))?;
+            .query(sql, &[&self.owner, &stream, &row.cast_signed(), &limit])?;
         let mut records = Vec::with_capacity(rows.len());
         for row in rows {
             records.extend(self.intact(Some(row))?);
@@ -270,12 +262,10 @@ impl Truth for PostgresTruth {
         let sql = "SELECT versions.data, records.data FROM records JOIN versions USING (owner_id, stream_id, row_id)
              WHERE owner_id = $1 AND row_id = $2 AND versions.version <= $3 AND versions.next_version > $3
                AND versions.data IS NOT NULL AND records.data IS NOT NULL";
-        let row = self.pool.read(|tx| {
-            tx.query_opt(
-                sql,
-                &[&self.owner, &row.cast_signed(), &version.cast_signed()],
-            )
-        })?;
+        let row = self.pool.query_opt(
+            sql,
+            &[&self.owner, &row.cast_signed(), &version.cast_signed()],
+        )?;
         row.map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
     }
 
@@ -339,9 +329,7 @@ impl Truth for PostgresTruth {
 
     fn row_range(&self, stream: i64) -> Result<Option<RowRange>> {
         let sql = "SELECT min(row_id), max(row_id) FROM records WHERE owner_id = $1 AND stream_id = $2 AND data IS NOT NULL";
-        let row = self
-            .pool
-            .read(|tx| tx.query_one(sql, &[&self.owner, &stream]))?;
+        let row = self.pool.query_one(sql, &[&self.owner, &stream])?;
         let (first, last): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
         Ok(first.zip(last).map(|(first, last)| RowRange {
             stream,
@@ -414,7 +402,7 @@ impl Truth for PostgresTruth {
         let sql = "SELECT row_id, version FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3";
         let rows = self
             .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &stream, &after.cast_signed()]))?;
+            .query(sql, &[&self.owner, &stream, &after.cast_signed()])?;
         let changed = |row: &Row| {
             let (row, version): (i64, i64) = (row.get(0)?, row.get(1)?);
             Ok((row.cast_unsigned(), version.cast_unsigned()))
@@ -438,9 +426,7 @@ impl Truth for PostgresTruth {
             "SELECT records.row_id FROM records JOIN unnest($2, $3) AS wanted (row_id, version)
              ON records.row_id = wanted.row_id AND records.version = wanted.version
              WHERE owner_id = $1 AND data IS NOT NULL";
-        let found = self
-            .pool
-            .read(|tx| tx.query(sql, &[&self.owner, &numbers, &versions]))?;
+        let found = self.pool.query(sql, &[&self.owner, &numbers, &versions])?;
         let row = |row: &Row| row.get::<i64>(0).map(i64::cast_unsigned);
         found.iter().map(row).collect()
     }

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use contract::id::BlobId;
-use store::inspection::{Depth, Inspect};
-use store::{Blobs, Catalog, Records, Search, StoreError};
+use store::inspection::Depth;
+use store::{Blobs, Records, StoreError};
 
 use crate::fixture::{
-    Work, add_mail, blob_path, compound, connection, delete, key, mailbox, message,
+    Work, add_mail, compound, connection, delete, key, mailbox, message, on_every_folder,
     on_every_mailbox, open, put_bytes, stream,
 };
 
@@ -177,61 +177,64 @@ impl<F: FnMut()> Read for Meanwhile<F> {
 }
 
 fn blob_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder.join("blobs")).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(
-                fs::read_dir(&path)
-                    .unwrap()
-                    .map(|file| file.unwrap().path()),
-            );
-        } else {
-            files.push(path);
+    fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files(&path, found);
+            } else {
+                found.push(path);
+            }
         }
     }
-    files
+    let mut found = Vec::new();
+    files(&folder.join("blobs"), &mut found);
+    found
 }
 
 #[test]
 fn a_blob_for_a_connection_that_is_removed_meanwhile_is_refused_and_leaves_nothing() {
-    let (folder, store) = mailbox();
-    let owner = stream("work", "messages");
-    let mut source = Meanwhile(b"abc", || {
-        store.remove_connection(&connection("work")).unwrap();
+    on_every_folder(|folder, store| {
+        add_mail(store, "work");
+        let owner = stream("work", "messages");
+        let mut source = Meanwhile(b"abc", || {
+            store.remove_connection(&connection("work")).unwrap();
+        });
+        let refused = store.put_blob(&owner, &key("m1"), "text/plain", &mut source);
+        let error = refused.unwrap_err();
+        assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
+        assert_eq!(blob_files(folder), Vec::<PathBuf>::new());
     });
-    let refused = store.put_blob(&owner, &key("m1"), "text/plain", &mut source);
-    let error = refused.unwrap_err();
-    assert!(matches!(error, StoreError::UnknownConnection(_)), "{error}");
-    assert_eq!(blob_files(folder.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn bytes_that_come_again_while_their_blob_is_purged_are_kept() {
-    let (folder, store) = mailbox();
-    // So many that removing them takes a while, in which the bytes come again.
-    let many = || (0..1_500).map(|at| format!("gone{at}"));
-    for round in 0..12 {
-        let bytes = format!("blob {round}");
-        let written = many().map(|key| message(&key, "", "")).collect();
-        store.put(written);
-        let id = store.put_bytes("gone0", bytes.as_bytes());
-        let deleted = many().map(|key| delete("messages", &key)).collect();
-        store.put(deleted);
-        store.settle_index().unwrap();
-        let start = Barrier::new(2);
-        thread::scope(|threads| {
-            threads.spawn(|| {
+    on_every_folder(|folder, store| {
+        add_mail(store, "work");
+        // So many that removing them takes a while, in which the bytes come again.
+        let many = || (0..1_500).map(|at| format!("gone{at}"));
+        for round in 0..12 {
+            let bytes = format!("blob {round}");
+            let written = many().map(|key| message(&key, "", "")).collect();
+            store.put(written);
+            let id = store.put_bytes("gone0", bytes.as_bytes());
+            let deleted = many().map(|key| delete("messages", &key)).collect();
+            store.put(deleted);
+            store.settle_index().unwrap();
+            let start = Barrier::new(2);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    start.wait();
+                    store.purge().unwrap();
+                });
                 start.wait();
-                store.purge().unwrap();
+                thread::sleep(Duration::from_millis(round));
+                store.put_bytes("kept", bytes.as_bytes());
             });
-            start.wait();
-            thread::sleep(Duration::from_millis(round));
-            store.put_bytes("kept", bytes.as_bytes());
-        });
-        assert_eq!(content(&store, &id), bytes.as_bytes(), "round {round}");
-    }
-    assert_eq!(blob_files(folder.path()).len(), 12);
+            assert_eq!(content(store, &id), bytes.as_bytes(), "round {round}");
+        }
+        assert_eq!(blob_files(folder).len(), 12);
+    });
 }
 
 #[test]
@@ -268,40 +271,43 @@ fn a_purge_takes_files_that_nothing_refers_to_and_leaves_what_is_not_ours() {
 
 #[test]
 fn a_file_that_was_cut_short_is_whole_again_when_its_bytes_come_again() {
-    let (folder, store) = mailbox();
-    let id = store.put_bytes("m1", b"all of it");
-    fs::write(blob_files(folder.path()).pop().unwrap(), "all").unwrap();
-    store.put_bytes("m1", b"all of it");
-    assert_eq!(content(&store, &id), b"all of it");
+    on_every_folder(|folder, store| {
+        add_mail(store, "work");
+        let id = store.put_bytes("m1", b"all of it");
+        fs::write(blob_files(folder).pop().unwrap(), "all").unwrap();
+        store.put_bytes("m1", b"all of it");
+        assert_eq!(content(store, &id), b"all of it");
+    });
 }
 
 // TR-39: the same bytes sent again were taken for those that lay there, because they had the same size.
 #[test]
 fn a_damaged_blob_is_mended_by_its_bytes() {
-    let (folder, store) = mailbox();
-    let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
-    let id = store.put_bytes("m1", &bytes);
-    let path = blob_path(folder.path(), &id);
-    let is_whole = || {
-        let mut read = Vec::new();
-        let end = store.open_blob(&id).unwrap().read_to_end(&mut read);
-        end.is_ok() && read == bytes
-    };
-    let mut changed = bytes.clone();
-    changed[70_000] ^= 1;
-    let longer = [&bytes[..], b"more"].concat();
-    for damaged in [&changed[..], &bytes[..100], &longer, b""] {
-        fs::write(&path, damaged).unwrap();
-        assert!(!is_whole());
-        assert_eq!(store.put_bytes("m1", &bytes), id);
-        assert!(is_whole());
-        let found = store.inspect(Depth::Thorough).unwrap();
-        assert_eq!(found.damaged_blobs, []);
-    }
-    // What is whole stays the file it is.
-    let before = fs::metadata(&path).unwrap().modified().unwrap();
-    store.put_bytes("m1", &bytes);
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
-    let left = fs::read_dir(folder.path().join("blobs")).unwrap();
-    assert_eq!(left.count(), 1);
+    on_every_folder(|folder, store| {
+        add_mail(store, "work");
+        let bytes: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
+        let id = store.put_bytes("m1", &bytes);
+        let path = blob_files(folder).pop().unwrap();
+        let is_whole = || {
+            let mut read = Vec::new();
+            let end = store.open_blob(&id).unwrap().read_to_end(&mut read);
+            end.is_ok() && read == bytes
+        };
+        let mut changed = bytes.clone();
+        changed[70_000] ^= 1;
+        let longer = [&bytes[..], b"more"].concat();
+        for damaged in [&changed[..], &bytes[..100], &longer, b""] {
+            fs::write(&path, damaged).unwrap();
+            assert!(!is_whole());
+            assert_eq!(store.put_bytes("m1", &bytes), id);
+            assert!(is_whole());
+            let found = store.inspect(Depth::Thorough).unwrap();
+            assert_eq!(found.damaged_blobs, []);
+        }
+        // What is whole stays the file it is.
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        store.put_bytes("m1", &bytes);
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+        assert_eq!(blob_files(folder), [path]);
+    });
 }

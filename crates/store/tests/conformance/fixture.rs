@@ -41,13 +41,30 @@ pub(crate) fn on_every_backend(rule: impl Fn(&dyn Store)) {
     on_every_reopened(|open| rule(&*open()));
 }
 
-/// The same for a rule that opens the store itself, and may do so again after it has dropped it.
-pub(crate) fn on_every_reopened(rule: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
+/// The same for a rule that looks at the folder where the store keeps its files, blobs among them.
+pub(crate) fn on_every_folder(rule: impl Fn(&Path, &dyn Store)) {
     let folder = tempfile::tempdir().unwrap();
-    rule(&|| Box::new(open(folder.path())));
+    rule(folder.path(), &open(folder.path()));
     let folder = tempfile::tempdir().unwrap();
     if let Some(owner) = fresh_owner(folder.path()) {
-        rule(&|| Box::new(PostgresStore::open(owner.clone()).unwrap()));
+        rule(folder.path(), &PostgresStore::open(owner).unwrap());
+    }
+}
+
+/// The same for a rule that opens the store itself, and may do so again after it has dropped it.
+pub(crate) fn on_every_reopened(rule: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
+    on_every_directory(|_, open| rule(open));
+}
+
+/// The same for a rule that looks into the data directory meanwhile.
+pub(crate) fn on_every_directory(rule: impl Fn(&Path, &dyn Fn() -> Box<dyn Store>)) {
+    let folder = tempfile::tempdir().unwrap();
+    rule(folder.path(), &|| Box::new(open(folder.path())));
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(owner) = fresh_owner(folder.path()) {
+        rule(&owner.data_dir, &|| {
+            Box::new(PostgresStore::open(owner.clone()).unwrap())
+        });
     }
 }
 

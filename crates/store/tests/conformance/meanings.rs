@@ -17,13 +17,13 @@ use crate::fixture::{
 };
 
 /// A mailbox with a model.
-pub(crate) fn meaningful() -> (TempDir, EmbeddedStore) {
+fn meaningful() -> (TempDir, EmbeddedStore) {
     let (folder, store) = mailbox();
     add_model(&store, tiny_model::GROUPS);
     (folder, store)
 }
 
-fn add_model(store: &dyn Store, groups: &[&[&str]]) {
+pub(crate) fn add_model(store: &dyn Store, groups: &[&[&str]]) {
     let model = tempfile::tempdir().unwrap();
     tiny_model::write_with(model.path(), groups).unwrap();
     store.add_model(model.path()).unwrap();

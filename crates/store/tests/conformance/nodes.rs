@@ -8,7 +8,9 @@ use contract::time::Instant;
 use store::grants::{Revocable, Revoked};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::registry::{Change, EntryKind, Expect};
-use store::{Blobs, Catalog, Grants, PostgresStore, Records as _, Registry, Store, StoreError};
+use store::{
+    Blobs, Catalog, Grants, Nodes as _, PostgresStore, Records as _, Registry, Store, StoreError,
+};
 
 use crate::fixture::{
     Work as _, add_mail, approval, connection, disclosure, fresh_owner, grant, grant_id, key,
@@ -237,4 +239,41 @@ fn files_of_blobs_that_a_crash_left_are_swept_once_nobody_can_be_about_to_bind_t
     assert_eq!(swept.map(|path| path.exists()), [false; 3]);
     assert_eq!(stays.map(|path| path.exists()), [true; 3]);
     assert!(store.open_blob(&kept).is_ok());
+}
+
+#[test]
+fn an_owner_neither_forgets_nor_replaces_the_stopped_node_of_another() {
+    let [folder, other_folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let (Some(owner), Some(mut other)) =
+        (fresh_owner(folder.path()), fresh_owner(other_folder.path()))
+    else {
+        return;
+    };
+    let name = owner.node.clone();
+    let mut second = owner.clone();
+    second.node.push_str("-second");
+    second.data_dir = folder.path().join("second");
+    let second = PostgresStore::open(second).unwrap();
+    let away = PostgresStore::open(owner).unwrap();
+    away.leave().unwrap();
+    drop(away);
+    let foreign = PostgresStore::open(other.clone()).unwrap();
+    let refused = foreign.forget_node(&name).unwrap_err();
+    assert!(matches!(refused, StoreError::UnknownNode(_)), "{refused}");
+    drop(foreign);
+    other.node.clone_from(&name);
+    other.data_dir = other_folder.path().join("other");
+    let refused = PostgresStore::open(other.clone()).err().unwrap();
+    assert!(matches!(refused, StoreError::NodeOfOthers(_)), "{refused}");
+    let known = || {
+        second
+            .nodes()
+            .unwrap()
+            .into_iter()
+            .any(|node| node.name == name)
+    };
+    assert!(known());
+    second.forget_node(&name).unwrap();
+    assert!(!known());
+    PostgresStore::open(other).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use indicatif::{HumanBytes, HumanCount};
 use rest::owner::wire::{Accepted, Damaged, Inspected};
+use store::inspection::SharedTraces;
 use store::keeping::Grown;
 
 use super::{Finding, local};
@@ -113,18 +114,30 @@ fn erased(inspected: &Inspected, line: &CommandLine) -> Option<Finding> {
     if !inspected.traces_left {
         return None;
     }
-    if !inspected.traces_on.is_empty() {
-        let nodes: Vec<String> = inspected.traces_on.iter().map(|one| visible(one)).collect();
-        return Some(Finding::failed(
-            "erased",
-            format!(
-                "something was erased, but bytes of it may still be on the disk of node {}",
-                nodes.join(", ")
-            ),
+    let nodes: Vec<String> = inspected.traces_on.iter().map(|one| visible(one)).collect();
+    let SharedTraces { blobs, copies } = inspected.traces_in;
+    let held = [
+        (blobs > 0).then(|| format!("in {} that nodes share", counted(blobs, "blob", "blobs"))),
+        (copies > 0).then(|| format!("in {} of the index", counted(copies, "copy", "copies"))),
+        (!nodes.is_empty()).then(|| format!("on the disk of node {}", nodes.join(", "))),
+    ];
+    let held: Vec<String> = held.into_iter().flatten().collect();
+    if !held.is_empty() {
+        let remedy = if nodes.is_empty() {
+            "a node that runs removes it within seconds; where it does not, see in its log why the place of blobs refuses".to_owned()
+        } else {
             format!(
                 "start that node; or where its disk is gone: {}",
                 line.another("nodes forget").argument("NAME")
+            )
+        };
+        return Some(Finding::failed(
+            "erased",
+            format!(
+                "something was erased, but bytes of it may still be {}",
+                held.join(", and ")
             ),
+            remedy,
         ));
     }
     Some(Finding::failed(
@@ -217,6 +230,7 @@ mod tests {
             damaged_index: Vec::new(),
             traces_left: false,
             traces_on: Vec::new(),
+            traces_in: SharedTraces::default(),
             room_to_erase: 0,
             rolled_back: None,
             unmarked: None,
@@ -274,11 +288,21 @@ mod tests {
         assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));
         let away = Inspected {
             traces_on: vec!["b".to_owned()],
-            ..left
+            ..left.clone()
         };
         let told = findings(&away, false, &CommandLine::new("doctor"));
         assert!(told[0].message.ends_with("node b"));
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.ends_with("pdpp nodes forget NAME")));
+        let shared = Inspected {
+            traces_in: SharedTraces {
+                blobs: 2,
+                copies: 1,
+            },
+            ..left
+        };
+        let told = findings(&shared, false, &CommandLine::new("doctor"));
+        let held = "in 2 blobs that nodes share, and in 1 copy of the index";
+        assert!(told[0].message.ends_with(held), "{}", told[0].message);
     }
 }

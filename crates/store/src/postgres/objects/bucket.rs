@@ -183,7 +183,7 @@ impl Objects for Bucket {
         receive(&self.received, bytes)
     }
 
-    fn put(&self, name: &str, received: Received) -> Result<()> {
+    fn put(&self, name: &str, received: &Received) -> Result<()> {
         let (key, path) = (self.key(name), received.file.path());
         let file = File::open(path).map_err(StoreError::at(path))?;
         match self
@@ -203,6 +203,14 @@ impl Objects for Bucket {
         match io::copy(&mut bytes, &mut io::sink()) {
             Ok(read) if read == received.size_bytes => Ok(()),
             _ => Err(damaged()),
+        }
+    }
+
+    fn size_of(&self, name: &str) -> Result<Option<u64>> {
+        match self.waiting.wait(self.store.head(&self.key(name))) {
+            Ok(found) => Ok(Some(found.size)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A folder that every node sees, such as a mount of NFS.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Listed, Objects, Opened, is_old};
@@ -27,16 +27,30 @@ impl Objects for Folder {
         Ok(received)
     }
 
-    fn put(&self, name: &str, received: Received) -> Result<()> {
+    /// By a link, which a name then takes at once: the bytes may be needed again.
+    fn put(&self, name: &str, received: &Received) -> Result<()> {
         let path = self.place(name);
         let folder = path.parent().unwrap_or(&self.root);
         create_private(folder)?;
-        received
-            .file
-            .persist(&path)
+        let link = tempfile::Builder::new()
+            .prefix(ARRIVING)
+            .make_in(&self.root, |link| {
+                linked_or_copied(received.file.path(), link)
+            })
+            .map_err(StoreError::at(&path))?;
+        link.persist(&path)
             .map_err(|error| StoreError::io(&path, error.error))?;
         sync_folder(folder)?;
         sync_folder(&self.root)
+    }
+
+    fn size_of(&self, name: &str) -> Result<Option<u64>> {
+        let path = self.place(name);
+        match path.metadata() {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(&path, error)),
+        }
     }
 
     fn open(&self, name: &str) -> Result<Option<Opened>> {
@@ -75,6 +89,17 @@ impl Objects for Folder {
             }
         }
         Ok(())
+    }
+}
+
+/// Not everything that is mounted as a folder has links.
+fn linked_or_copied(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            io::copy(&mut File::open(from)?, &mut File::create_new(to)?)?;
+            File::open(to)?.sync_all()
+        }
+        linked => linked,
     }
 }
 

@@ -196,7 +196,9 @@ fn bytes_in_a_folder_and_in_a_bucket_are_put_read_listed_and_removed_alike() {
     for objects in [&folder as &dyn Objects, &bucket] {
         let put = |name: &str, mut bytes: &[u8]| {
             let received = objects.receive(&mut bytes).unwrap();
-            objects.put(name, received).unwrap();
+            objects.put(name, &received).unwrap();
+            let size_bytes = objects.size_of(name).unwrap();
+            assert_eq!(size_bytes, Some(received.size_bytes));
         };
         let names = |prefix: &str| {
             let listed = objects.list(prefix).unwrap().into_iter();
@@ -206,6 +208,7 @@ fn bytes_in_a_folder_and_in_a_bucket_are_put_read_listed_and_removed_alike() {
         };
         assert!(names("").is_empty());
         assert_eq!(read(objects, "ab/cd"), None);
+        assert_eq!(objects.size_of("ab/cd").unwrap(), None);
         put("ab/cd", b"small");
         put("ab/cd", b"again");
         put("snapshots/1/large", &large);
@@ -243,7 +246,7 @@ fn a_bucket_that_refuses_or_does_not_answer_is_told_and_changed_bytes_are_not_ta
     let bucket = server.bucket(KEY, &own).unwrap();
     server.kept().damages = true;
     let received = bucket.receive(&mut b"bytes".as_slice()).unwrap();
-    let damaged = bucket.put("ab/cd", received).unwrap_err();
+    let damaged = bucket.put("ab/cd", &received).unwrap_err();
     assert!(
         matches!(damaged, StoreError::BlobDamaged { .. }),
         "{damaged:?}"

@@ -114,7 +114,7 @@ fn what_was_erased_is_in_no_copy_once_the_erasure_is_finished() {
     };
     let state = || {
         let sql = "SELECT erasures_begun, erasures_finished FROM owners WHERE id = $1";
-        let row = one.pool.read(|tx| tx.query_one(sql, &[&one.owner]));
+        let row = one.pool.query_one(sql, &[&one.owner]);
         let row = row.unwrap();
         let (begun, finished): (i64, i64) = (row.get(0).unwrap(), row.get(1).unwrap());
         begun - finished
