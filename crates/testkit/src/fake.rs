@@ -30,5 +30,5 @@ pub use issuer::{Decides, Issuer};
 pub use misbehave::Misbehaviour;
 pub use reply::{Failure, Reply};
 pub use server::FakeServer;
-pub use state::{Access, ErrorShape, ListShape, Quirk, RequestId, SearchShape, State, TOKEN};
+pub use state::{Access, ErrorShape, Quirk, RequestId, State, TOKEN};
 pub use world::{Connection, Connector, Expand, Field, Record, Stream, View, World};

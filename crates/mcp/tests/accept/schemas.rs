@@ -63,28 +63,6 @@ fn without_arguments_it_is_an_index_without_fields() {
     }
 }
 
-// SC-04, BU-05
-#[test]
-fn a_huge_grant_is_named_in_full_within_its_budget() {
-    each_way(&fixtures::schema_xl(), |caller| {
-        let index = caller.ok("schema", json!({}));
-        let names = 60 * 30 * ("stream_00_00".len() + 1);
-        for c in 0..60 {
-            // Each stands under its connector: after its key, before the next.
-            let of = |c: usize| index.text.find(&format!("connector_{c:02}"));
-            let (from, to) = (of(c).unwrap(), of(c + 1).unwrap_or(index.text.len()));
-            for s in 0..30 {
-                let name = format!("stream_{c:02}_{s:02}");
-                assert!(index.text[from..to].contains(&name), "{name}");
-            }
-        }
-        let ceiling = |usual: usize| usual.max(names * 3 / 2);
-        assert!(index.text.len() <= ceiling(4_096), "{}", index.text.len());
-        let structured = index.structured.to_string().len();
-        assert!(structured <= ceiling(8_192), "{structured}");
-    });
-}
-
 /// The legend of a text: what each abbreviation means.
 fn legend(text: &str) -> Vec<(String, String)> {
     let line = text

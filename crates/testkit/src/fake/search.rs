@@ -8,7 +8,7 @@ use super::filter::filters;
 use super::projection::refuse_client_extras;
 use super::reply::Failure;
 use super::sources::{connection_json, unknown_connection};
-use super::state::{Quirk, SearchShape, State};
+use super::state::{Quirk, State};
 use super::window::position;
 use super::world::{Record, Source};
 
@@ -330,24 +330,10 @@ fn envelope(
     if let Some(next) = next {
         handles.insert("next_cursor".to_owned(), json!(next));
     }
-    let (outer, inner) = match state.search_shape {
-        SearchShape::Data => ("data", None),
-        SearchShape::Results => ("results", None),
-        SearchShape::Hits => ("hits", None),
-        SearchShape::DataResults => ("data", Some("results")),
-        SearchShape::DataData => ("data", Some("data")),
-    };
     let mut body = Map::new();
-    let hits = match inner {
-        None => json!(hits),
-        Some(inner) => {
-            handles.insert(inner.to_owned(), json!(hits));
-            Value::Object(std::mem::take(&mut handles))
-        }
-    };
     body.insert("object".to_owned(), json!("list"));
     body.insert("url".to_owned(), json!(call.path));
-    body.insert(outer.to_owned(), hits);
+    body.insert("data".to_owned(), json!(hits));
     body.append(&mut handles);
     body.insert("meta".to_owned(), Value::Object(meta));
     body.insert("links".to_owned(), json!({"self": call.raw_target}));
