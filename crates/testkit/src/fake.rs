@@ -25,7 +25,7 @@ mod window;
 mod world;
 
 pub use call::Call;
-pub use hostile::{Dice, NEEDLE, hostile};
+pub use hostile::{NEEDLE, hostile};
 pub use issuer::{Decides, Issuer};
 pub use misbehave::Misbehaviour;
 pub use reply::{Failure, Reply};
