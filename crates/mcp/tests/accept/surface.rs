@@ -360,11 +360,16 @@ read_record_field {"id":"c/mail:m1","field_path":"a\u0000"} invalid_field_path
 read_record_field {"id":"c/mail:m1","field_path":"text","limit_chars":0} limit_out_of_range
 read_record_field {"id":"c/mail:m1","field_path":"text","limit_chars":16385} limit_out_of_range
 read_record_field {"id":"c/mail:m1","field_path":"text","q":"x","before_chars":8193} limit_out_of_range
+fetch {"id":"/orders:o1"} invalid_id
+fetch {"id":"cin_a/x/orders:o1"} invalid_id
+fetch {"id":"pdpp://record/cin%2Forders%3A.."} invalid_id
+read_record_field {"id":"cin/or\\ders:o1","field_path":"text"} invalid_id
+read_record_field {"id":"pdpp://elsewhere/x","field_path":"text"} invalid_id
 read_record_field {"connection_id":"c","stream":"../x","record_id":"m1","field_path":"text"} invalid_stream
 read_record_field {"connection_id":"c","stream":"mail","record_id":"../m1","field_path":"text"} invalid_id
 "#;
 
-// TS-07, UP-03, UP-04, ID-20, ID-25
+// TS-07, UP-03, UP-04, ID-20, ID-22 to ID-25
 #[test]
 fn names_that_cannot_be_one_never_reach_the_server() {
     each_way(&fixtures::schema(), |caller| {

@@ -34,12 +34,8 @@ pub enum Quirk {
     RefusesCompactView,
     /// Filters, views and relations are refused and not advertised, as the reference does for clients.
     RefusesClientFilters,
-    /// The schema also lists hidden fields, as not granted.
-    ListsHiddenFields,
     /// Every list says that there is more, with a cursor.
     ForcesHasMore,
-    /// Evidence without text and offsets, `truncated` always true.
-    OlderEvidence,
     /// `retry_with` is an object with `field` and `guidance`.
     RetryWithObject,
 }
