@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::mailbox::{Made, Mailbox, Wanted};
+use self::mailbox::{Mailbox, MailboxSizes, Wanted};
 use crate::BenchError;
 use crate::folder::scratch_in;
 use crate::measure::memory;
@@ -124,7 +124,7 @@ fn import(
 }
 
 struct Report {
-    made: Made,
+    made: MailboxSizes,
     mail: Measured,
     /// The same messages without files.
     text: Measured,
