@@ -72,7 +72,7 @@ pub fn run_finding(
     let frequencies = Frequencies::count(texts.iter().map(|one| one.text.as_str()));
     let judged = collection.judged();
     if options.parts {
-        let asked = parts::Asked {
+        let asked = parts::Judgements {
             judged: &judged,
             frequencies: &frequencies,
             by_meaning: options.model.is_some(),

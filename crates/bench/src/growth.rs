@@ -1,14 +1,14 @@
 //! How searches grow with the records: the same questions in a corpus and in one of a twelfth of its size, in turns.
 
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
+use crate::folder::RunFolder;
 use crate::measure::compare;
 use crate::ours::OurSide;
 use crate::{
-    BenchError, BenchOptions, Contender, Corpus, Figure, PROBES, Repetition, TargetLine,
-    TargetReport, Unit, phases,
+    BenchError, BenchOptions, Contender, Corpus, PROBES, Repetition, Report, Tail, TargetLine,
+    phases,
 };
 
 /// The small corpus has this part of the records: 250,000 of three million.
@@ -25,21 +25,13 @@ pub fn run_growth(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
-    let passing = match options.dir {
-        Some(_) => None,
-        None => Some(tempfile::tempdir()?),
-    };
-    let folder = match (&options.dir, &passing) {
-        (Some(folder), _) => folder.as_path(),
-        (None, Some(passing)) => passing.path(),
-        (None, None) => Path::new("."),
-    };
+    let folder = RunFolder::new(options.dir.as_deref())?;
     let small = BenchOptions {
         records: (options.records / SMALL_PART).max(1),
         ..options.clone()
     };
-    let large = phases::write_served(options, folder, progress)?;
-    let beside = phases::write_served(&small, &folder.join("smaller"), progress)?;
+    let large = phases::write_served(options, &folder.path, progress)?;
+    let beside = phases::write_served(&small, &folder.path.join("smaller"), progress)?;
     let mut growth = Growth {
         lines: Vec::new(),
         progress,
@@ -47,11 +39,12 @@ pub fn run_growth(
         small: OurSide::open(&beside)?,
     };
     growth.measure(&Corpus::new(small.seed, small.records))?;
-    let report = TargetReport {
+    let report = Report {
         title: format!("{} records beside {}", options.records, small.records),
         records: options.records,
         seed: options.seed,
         columns: ["all", "a twelfth"],
+        tail: Tail::P99,
         lines: growth.lines,
     };
     report.write(options.json, out)
@@ -116,25 +109,21 @@ impl Growth<'_> {
         let measured = compare(
             what,
             repetition,
-            Some(&mut || {
+            &mut || {
                 large_number += 1;
                 ask(large, large_number)
-            }),
+            },
             &mut || {
                 small_number += 1;
                 ask(small, small_number)
             },
         )?;
         // How many are found does not matter: a page is full or it is not.
-        let figure = |side: Option<Figure>| Figure {
-            found: None,
-            ..side.unwrap_or(Figure::once(0.0))
-        };
-        let (large, small) = (figure(measured.ours), figure(measured.raw));
-        let line = TargetLine::new(what, Unit::Seconds, large).beside(small);
+        let line = measured.without_found();
+        let most = FLAT * line.beside_value();
         (self.progress)(what);
         self.lines.push(if is_flat {
-            line.at_most(&format!("{FLAT}×"), FLAT * small.value)
+            line.at_most(&format!("{FLAT}×"), most)
         } else {
             line
         });

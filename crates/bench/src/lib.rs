@@ -2,10 +2,12 @@
 //! side by side as ratios.
 
 mod arguments;
+mod clock;
 mod contender;
 mod corpus;
 mod error;
 mod finding;
+mod folder;
 mod growth;
 mod mail_import;
 mod measure;
@@ -15,18 +17,20 @@ mod raw;
 mod surface;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use arguments::Arguments;
+pub use clock::SystemClock;
 pub use contender::{Contender, PageDepth, Question, Window};
 pub use corpus::{Corpus, CorpusRecord, FOLDERS, LONGEST_BODY, PROBES, Probe, ProbeKind, Probes};
 pub use error::BenchError;
 pub use finding::{FindingOptions, run_finding};
+use folder::RunFolder;
 pub use growth::run_growth;
 pub use mail_import::{MailImportOptions, run_mail_import};
 pub use measure::{
-    Figure, Measurement, Repetition, Report, Target, TargetLine, TargetReport, Unit, Work,
-    anonymous_memory, compare, cpu_time, folder_size,
+    Figure, Repetition, Report, Tail, Target, TargetLine, Unit, Work, anonymous_memory, compare,
+    cpu_time, folder_size,
 };
 pub use raw::{
     RawAggregate, RawFilter, RawGroups, RawHit, RawPaths, RawPipeline, RawPosition, RawQuery,
@@ -68,11 +72,7 @@ pub fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
     let report = report(options, Repetition::default(), progress)?;
-    if options.json {
-        report.write_json(out)
-    } else {
-        report.write_table(out)
-    }
+    report.write(options.json, out)
 }
 
 fn report(
@@ -80,18 +80,21 @@ fn report(
     repetition: Repetition,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, BenchError> {
-    let temporary = match options.dir {
-        Some(_) => None,
-        None => Some(tempfile::tempdir()?),
-    };
-    let folder = match (&options.dir, &temporary) {
-        (Some(folder), _) => folder.as_path(),
-        (None, Some(temporary)) => temporary.path(),
-        (None, None) => Path::new("."),
-    };
-    let mut report = phases::write(options, folder, progress)?;
-    phases::read(&mut report, folder, repetition, progress)?;
-    Ok(report)
+    let folder = RunFolder::new(options.dir.as_deref())?;
+    let written = phases::write(options, &folder.path, progress)?;
+    let megabytes = phases::float(written.corpus_bytes) / 1e6;
+    let lines = phases::read(options, written, &folder.path, repetition, progress)?;
+    let (records, seed, batch) = (options.records, options.seed, options.batch);
+    Ok(Report {
+        title: format!(
+            "{records} records, {megabytes:.1} MB of JSON, seed {seed}, batches of {batch}"
+        ),
+        records,
+        seed,
+        columns: ["ours", "raw engine"],
+        tail: Tail::P95,
+        lines,
+    })
 }
 
 #[cfg(test)]
@@ -118,17 +121,15 @@ mod tests {
         })
         .unwrap();
         assert!(steps.contains(&"ours: 3000".to_owned()));
-        for measurement in &first.measurements {
-            assert!(measurement.ours.is_some() && measurement.raw.is_some());
-            assert!(!measurement.found_differently(), "{measurement:?}");
+        for line in &first.lines {
+            assert!(line.beside.is_some());
+            assert!(!line.found_differently(), "{line:?}");
         }
-        assert!(first.wrote);
         let second = report(&options, repetition, &mut |step| {
             assert!(!step.starts_with("ours:"));
         })
         .unwrap();
-        assert!(!second.wrote);
-        assert_eq!(first.measurements[0], second.measurements[0]);
+        assert_eq!(first.lines[0], second.lines[0]);
 
         let other = BenchOptions { seed: 2, ..options };
         let refused = report(&other, repetition, &mut |_| ()).unwrap_err();

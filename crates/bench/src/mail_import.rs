@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::mailbox::{Made, Mailbox, Wanted};
+use self::mailbox::{Mailbox, MailboxSizes, Wanted};
 use crate::BenchError;
+use crate::folder::scratch_in;
 use crate::measure::memory;
 
 /// How often the memory of the program is looked at.
@@ -45,13 +46,7 @@ pub fn run_mail_import(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
-    let folder = match &options.dir {
-        Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(BenchError::file(dir))?;
-            tempfile::tempdir_in(dir)
-        }
-        None => tempfile::tempdir(),
-    }?;
+    let folder = scratch_in(options.dir.as_deref(), ".tmp")?;
     let at = |name: &str| folder.path().join(name);
     let mailbox = Mailbox::new(options.seed);
     progress("writing the archive and the lines");
@@ -129,7 +124,7 @@ fn import(
 }
 
 struct Report {
-    made: Made,
+    made: MailboxSizes,
     mail: Measured,
     /// The same messages without files.
     text: Measured,

@@ -4,33 +4,17 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bench::{
     AnswerOptions, Arguments, BenchError, BenchOptions, FindingOptions, MailImportOptions,
-    NodesOptions, Surface, SurfaceOptions,
+    NodesOptions, Surface, SurfaceOptions, SystemClock,
 };
 use clap::Parser as _;
-use contract::time::{Clock, Instant};
 
 /// The server uses the same allocator, so the reads in process are comparable.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// The time of this machine, for the tokens of the measured servers.
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Instant {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the clock everything else is given"
-        )]
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let since = since.unwrap_or(Duration::ZERO);
-        Instant(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    }
-}
 
 fn main() -> ExitCode {
     let options = Arguments::parse();

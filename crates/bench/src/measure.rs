@@ -1,17 +1,17 @@
 //! Timing, memory and sizes. Both sides of a comparison run in turns, one call each, so that
 //! whatever else the machine does meets both alike.
 
+mod figure;
 mod report;
 mod table;
-mod target;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::BenchError;
-pub use report::{Figure, Measurement, Report, Unit};
+pub use figure::{Figure, Unit};
+pub use report::{Report, Tail, Target, TargetLine};
 pub(crate) use table::write as write_table;
-pub use target::{Target, TargetLine, TargetReport};
 
 /// How often a call is repeated: until the runs or the time are used up, at least three times.
 #[derive(Debug, Clone, Copy)]
@@ -37,15 +37,14 @@ impl Default for Repetition {
 /// Work to be timed. It returns how many things it found, so that unequal work is noticed.
 pub type Work<'a> = dyn FnMut() -> Result<u64, BenchError> + 'a;
 
-/// Times two pieces of work that should do the same; ours may be missing.
+/// Times two pieces of work that should do the same.
 pub fn compare<'w>(
     what: &str,
     repetition: Repetition,
-    ours: Option<&mut Work<'w>>,
-    raw: &mut Work<'w>,
-) -> Result<Measurement, BenchError> {
-    let mut sides = vec![Side::new(raw)];
-    sides.extend(ours.map(Side::new));
+    ours: &mut Work<'w>,
+    other: &mut Work<'w>,
+) -> Result<TargetLine, BenchError> {
+    let mut sides = [other, ours].map(Side::new);
     for _ in 0..repetition.warm_up {
         for side in &mut sides {
             side.found = (side.work)()?;
@@ -60,10 +59,8 @@ pub fn compare<'w>(
             side.time_once()?;
         }
     }
-    let mut figures = sides.into_iter().map(Side::figure);
-    let raw = figures.next();
-    let ours = figures.next();
-    Ok(Measurement::new(what, Unit::Seconds, ours, raw))
+    let [other, ours] = sides.map(Side::figure);
+    Ok(TargetLine::new(what, Unit::Seconds, ours).beside(other))
 }
 
 struct Side<'a, 'b> {
@@ -156,10 +153,10 @@ mod tests {
         let measurement = compare(
             "nothing",
             repetition,
-            Some(&mut || {
+            &mut || {
                 ours_calls += 1;
                 Ok(7)
-            }),
+            },
             &mut || {
                 raw_calls += 1;
                 Ok(8)
@@ -167,7 +164,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((ours_calls, raw_calls), (12, 12));
-        assert_eq!(measurement.ours.unwrap().found, Some(7));
-        assert_eq!(measurement.raw.unwrap().runs, 10);
+        assert_eq!(measurement.figure.found, Some(7));
+        assert_eq!(measurement.beside.unwrap().runs, 10);
     }
 }

@@ -11,7 +11,7 @@ use store::WordTokenizer;
 
 use crate::{RawPaths, RawSettings};
 pub(crate) use read::read;
-pub(crate) use write::{ingest_rate, write, write_served};
+pub(crate) use write::{Written, ingest_rate, write, write_served};
 
 /// Where each side keeps its data inside the folder of a run.
 struct Places {

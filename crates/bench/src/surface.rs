@@ -17,7 +17,7 @@ mod stdio;
 mod worker;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,11 +28,9 @@ use tokio::runtime::Runtime;
 pub use self::answers::{AnswerOptions, run_answers};
 use self::directory::GrantedDirectory;
 pub use self::nodes::{NodesOptions, run_nodes};
+use crate::folder::{RunFolder, scratch_in};
 use crate::phases::float;
-use crate::{
-    BenchError, BenchOptions, Corpus, Figure, Measurement, Repetition, TargetLine, TargetReport,
-    phases,
-};
+use crate::{BenchError, BenchOptions, Corpus, Repetition, Report, Tail, TargetLine, phases};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
@@ -92,15 +90,7 @@ pub fn run_surface(
             ["under a rule", "without it"]
         }
     };
-    let (records, seed) = (options.corpus.records, options.corpus.seed);
-    let report = TargetReport {
-        title: format!("{records} records, seed {seed}"),
-        records,
-        seed,
-        columns,
-        lines: lines.lines,
-    };
-    report.write(options.corpus.json, out)
+    lines.report(&options.corpus, columns, out)
 }
 
 struct Lines<'a> {
@@ -112,6 +102,24 @@ impl Lines<'_> {
     fn add(&mut self, line: TargetLine) {
         (self.progress)(&line.what);
         self.lines.push(line);
+    }
+
+    fn report(
+        self,
+        corpus: &BenchOptions,
+        columns: [&'static str; 2],
+        out: &mut dyn Write,
+    ) -> Result<(), BenchError> {
+        let (records, seed) = (corpus.records, corpus.seed);
+        let report = Report {
+            title: format!("{records} records, seed {seed}"),
+            records,
+            seed,
+            columns,
+            tail: Tail::P99,
+            lines: self.lines,
+        };
+        report.write(corpus.json, out)
     }
 }
 
@@ -125,7 +133,7 @@ struct Setup<'a> {
     /// Removed at the end, with the processes over it ended before.
     scratch: TempDir,
     /// The corpus itself where it is not kept.
-    _passing: Option<TempDir>,
+    _corpus: RunFolder,
 }
 
 impl<'a> Setup<'a> {
@@ -133,26 +141,18 @@ impl<'a> Setup<'a> {
         options: &'a SurfaceOptions,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, BenchError> {
-        let passing = match options.corpus.dir {
-            Some(_) => None,
-            None => Some(tempfile::tempdir()?),
-        };
-        let folder = match (&options.corpus.dir, &passing) {
-            (Some(folder), _) => folder.as_path(),
-            (None, Some(passing)) => passing.path(),
-            (None, None) => Path::new("."),
-        };
-        let ours = phases::write_served(&options.corpus, folder, progress)?;
+        let folder = RunFolder::new(options.corpus.dir.as_deref())?;
+        let ours = phases::write_served(&options.corpus, &folder.path, progress)?;
         // On the same disk, and with a short name: the socket of a server in it must not be too long.
-        let scratch = tempfile::Builder::new().prefix(".s").tempdir_in(folder);
+        let scratch = scratch_in(Some(&folder.path), ".s")?;
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build()?;
         Ok(Self {
             options,
             runtime,
             ours,
-            scratch: scratch.map_err(BenchError::file(folder))?,
-            _passing: passing,
+            scratch,
+            _corpus: folder,
         })
     }
 
@@ -185,9 +185,4 @@ impl<'a> Setup<'a> {
     fn corpus(&self) -> Corpus {
         Corpus::new(self.options.corpus.seed, self.options.corpus.records)
     }
-}
-
-fn figures(measurement: &Measurement) -> (Figure, Figure) {
-    let figure = |side: Option<Figure>| side.unwrap_or(Figure::once(0.0));
-    (figure(measurement.ours), figure(measurement.raw))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 use clap::Args;
+use contract::id::hex;
 use store::{BlobPlace, EmbeddedStore, Nodes as _, PostgresOptions, PostgresStore, TakenOver};
 
 use crate::clock::SystemClock;
@@ -144,10 +145,9 @@ fn kept_secret(blobs: &Path) -> CommandResult<PathBuf> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::new(format!("there is no randomness: {error}")))?;
-    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     // Readable by this user alone, and there whole or not at all.
     let made = tempfile::NamedTempFile::new_in(blobs).and_then(|mut made| {
-        writeln!(made, "{}", digits.concat())?;
+        writeln!(made, "{}", hex(bytes))?;
         made.as_file().sync_all()?;
         Ok(made)
     });

@@ -13,7 +13,7 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
 use axum::routing::post;
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Asked, Get, Upstream};
+use contract::upstream::{Answer, AnswerFuture, Get, Upstream};
 use grants::Overview;
 use rest::owner::wire::{ServerAddress, Sources};
 use store::directory::OWNER_SOCKET;
@@ -283,7 +283,7 @@ impl Upstream for LocalServer {
         true
     }
 
-    fn get(&self, question: Get) -> Asked<'_> {
+    fn get(&self, question: Get) -> AnswerFuture<'_> {
         Box::pin(async move { self.ask(&question).await })
     }
 }

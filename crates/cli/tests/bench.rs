@@ -5,17 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench::{AnswerOptions, BenchError, BenchOptions, Surface, SurfaceOptions};
-use contract::time::{Clock, Instant};
+use bench::{AnswerOptions, BenchError, BenchOptions, Surface, SurfaceOptions, SystemClock};
 use serde_json::Value;
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Instant {
-        Instant(jiff::Timestamp::now().as_microsecond())
-    }
-}
 
 fn measure(surface: Surface, records: u64, dir: Option<&Path>) -> Result<Vec<Value>, BenchError> {
     let options = SurfaceOptions {

@@ -15,6 +15,7 @@ use contract::id::{ConnectionId, FieldName, StreamName};
 use store::records::{Direction, OrderBy, PageRequest};
 use store::search::{Scope, SearchOrder, SearchRequest};
 use store::{Catalog, EmbeddedStore, Records, Search, StreamRef, directory};
+use testkit::Dice;
 use text::Expression;
 
 const ROUNDS: u64 = 50;
@@ -30,34 +31,21 @@ enum Step {
     Refused,
 }
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % sides
-    }
-}
-
 /// Adds, updates and deletes, some keys again and again, and a line that is none now and then.
 fn steps(dice: &mut Dice) -> Vec<Step> {
     let step = |_| {
-        let key = match dice.roll(3) {
-            0 => format!("hot{}", dice.roll(5)),
-            _ => format!("k{}", dice.roll(400)),
+        let key = match dice.below(3) {
+            0 => format!("hot{}", dice.below(5)),
+            _ => format!("k{}", dice.below(400)),
         };
-        match dice.roll(20) {
+        match dice.below(20) {
             0 => Step::Refused,
             1..=3 => Step::Delete(key),
             _ => {
-                let count = 1 + dice.roll(3);
+                let count = 1 + dice.below(3);
                 Step::Put(
                     key,
-                    (0..count).map(|_| WORDS[dice.roll(WORDS.len())]).collect(),
+                    (0..count).map(|_| WORDS[dice.below(WORDS.len())]).collect(),
                 )
             }
         }
@@ -101,12 +89,14 @@ fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
         acknowledged
     };
     // Some die while they start, most between two batches or inside one, a few when all is done.
-    let enough = match dice.roll(8) {
+    let enough = match dice.below(8) {
         0 => 0,
-        _ => dice.roll(LINES + 1),
+        _ => dice.below(LINES + 1),
     };
     if enough == 0 {
-        sleep(Duration::from_millis(u64::try_from(dice.roll(60)).unwrap()));
+        sleep(Duration::from_millis(
+            u64::try_from(dice.below(60)).unwrap(),
+        ));
     } else {
         for line in stderr.by_ref() {
             if hear(line.unwrap()) >= enough {
@@ -114,7 +104,7 @@ fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
             }
         }
         sleep(Duration::from_micros(
-            u64::try_from(dice.roll(8_000)).unwrap(),
+            u64::try_from(dice.below(8_000)).unwrap(),
         ));
     }
     child.kill().unwrap();
@@ -191,7 +181,7 @@ fn whatever_was_acknowledged_survives_a_kill_and_search_agrees() {
             .unwrap();
         let acknowledged = kill_somewhere(child, &mut dice);
         cut_short += usize::from(acknowledged < LINES);
-        if dice.roll(5) == 0 {
+        if dice.below(5) == 0 {
             // The index is derived: losing it loses nothing.
             let _ = fs::remove_dir_all(home.data_dir().join(directory::INDEX));
         }
@@ -238,7 +228,7 @@ fn an_erasure_that_is_killed_has_not_begun_or_is_finished_at_the_next_start() {
             sleep(Duration::from_micros(200));
         }
         sleep(Duration::from_micros(
-            u64::try_from(dice.roll(40_000)).unwrap(),
+            u64::try_from(dice.below(40_000)).unwrap(),
         ));
         cut_short += usize::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();

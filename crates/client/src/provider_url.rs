@@ -44,10 +44,10 @@ impl ProviderUrl {
             url = Url::parse(&format!("http://{text}"))
                 .map_err(|reason| refusal(text, &reason.to_string()))?;
         }
-        Ok(Self::of(url))
+        Ok(Self::from_url(url))
     }
 
-    fn of(mut url: Url) -> Self {
+    fn from_url(mut url: Url) -> Self {
         // These fail only for addresses without a host.
         let _ = url.set_username("");
         let _ = url.set_password(None);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use contract::error::{ErrorCode, ReadError};
 use contract::time::Clock;
-use contract::upstream::{Answer, Asked, Get, TOKEN_KIND_HEADER, Upstream};
+use contract::upstream::{Answer, AnswerFuture, Get, TOKEN_KIND_HEADER, Upstream};
 use reqwest::Url;
 use reqwest::header::WWW_AUTHENTICATE;
 
@@ -102,7 +102,7 @@ impl Upstream for HttpServer {
         Some(self.0.provider.as_str().to_owned())
     }
 
-    fn get(&self, request: Get) -> Asked<'_> {
+    fn get(&self, request: Get) -> AnswerFuture<'_> {
         Box::pin(async move { self.0.send(request).await })
     }
 }

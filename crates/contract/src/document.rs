@@ -39,6 +39,21 @@ impl Mistakes {
         });
     }
 
+    /// Keeps a value that a list may hold once, or says which one is there already.
+    pub fn push_unique<T: PartialEq + fmt::Display>(
+        &mut self,
+        list: &mut Vec<T>,
+        value: T,
+        path: impl Into<String>,
+        rule: &str,
+    ) {
+        if list.contains(&value) {
+            self.add(path, format!("{rule}, {value} is repeated"));
+        } else {
+            list.push(value);
+        }
+    }
+
     pub fn unless_any<T>(self, value: T) -> Result<T, Mistakes> {
         if self.0.is_empty() {
             Ok(value)
@@ -211,6 +226,41 @@ impl Object {
             mistakes.add(&self.path, format!("{name} is required and missing"));
         }
         node
+    }
+
+    pub fn required_text(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<String> {
+        self.required(name, mistakes)?.text(mistakes)
+    }
+
+    pub fn required_choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        options: &[(&str, T)],
+        mistakes: &mut Mistakes,
+    ) -> Option<T> {
+        self.required(name, mistakes)?.choice(options, mistakes)
+    }
+
+    // The members that may be missing, by what they hold.
+
+    pub fn text(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<String> {
+        self.optional(name)?.text(mistakes)
+    }
+
+    pub fn boolean(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<bool> {
+        self.optional(name)?.boolean(mistakes)
+    }
+
+    pub fn positive(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<u32> {
+        self.optional(name)?.positive(mistakes)
+    }
+
+    pub fn array(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Vec<Node>> {
+        self.optional(name)?.array(mistakes)
+    }
+
+    pub fn object(&mut self, name: &'static str, mistakes: &mut Mistakes) -> Option<Object> {
+        self.optional(name)?.object(mistakes)
     }
 
     /// Every member, for objects whose names are free.

@@ -159,14 +159,7 @@ impl BlobId {
     const PREFIX: &'static str = "blob_sha256_";
 
     pub fn from_sha256(digest: [u8; 32]) -> Self {
-        use std::fmt::Write as _;
-        let mut text = String::with_capacity(Self::PREFIX.len() + 64);
-        text.push_str(Self::PREFIX);
-        for byte in digest {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text.into())
+        Self(format!("{}{}", Self::PREFIX, hex(digest)).into())
     }
 
     /// The id of the content whose digest is written as 64 lower-case hex digits.
@@ -178,6 +171,13 @@ impl BlobId {
     pub fn hex(&self) -> &str {
         self.as_str().strip_prefix(Self::PREFIX).unwrap_or_default()
     }
+}
+
+/// Two lower-case digits for each byte.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
+    let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
+    bytes.as_ref().iter().flat_map(digits).collect()
 }
 
 fn slugged(text: &str) -> String {

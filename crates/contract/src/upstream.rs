@@ -234,7 +234,7 @@ impl Bearer {
 }
 
 /// The future of an answer, or of the reason why there is none: unreachable, too slow, too large.
-pub type Asked<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Send + 'a>>;
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + Send + 'a>>;
 
 /// A resource server. It already knows on whose behalf it is asked.
 pub trait Upstream: Send + Sync + 'static {
@@ -251,7 +251,7 @@ pub trait Upstream: Send + Sync + 'static {
         false
     }
 
-    fn get(&self, question: Get) -> Asked<'_>;
+    fn get(&self, question: Get) -> AnswerFuture<'_>;
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Registry entries with typed documents. A document that cannot be parsed counts as absent.
 
-use std::fmt::Write as _;
-
+use contract::id::hex;
 use contract::time::Instant;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,12 +61,5 @@ pub(crate) fn text<T: Serialize>(document: &T) -> String {
 
 /// The key under which a secret is found: its hash in hex digits.
 pub(crate) fn key_of(secret: &str) -> String {
-    hex(&TokenHash::new(secret).0)
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(TokenHash::new(secret).0)
 }

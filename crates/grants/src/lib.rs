@@ -27,8 +27,9 @@ pub use issue::{
     IssueError, Issued, IssuedStream, OwnerToken, Preview, Recipient, issue, owner_token, preview,
 };
 pub use listing::{
-    BudgetState, DisclosedCall, IdNotFound, Overview, OwnerTokenOverview, RevokeError, RevokedKind,
-    Revoking, ShowError, Shown, State, TOKENS_ENDED, list, owner_tokens, revoke, show,
+    BudgetState, DisclosedCall, GrantDetails, IdNotFound, Overview, OwnerTokenOverview,
+    RevokeError, RevokedKind, Revoking, ShowError, State, TOKENS_ENDED, list, owner_tokens, revoke,
+    show,
 };
 pub use secret::Secret;
 pub use selection::{

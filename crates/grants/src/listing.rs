@@ -75,7 +75,7 @@ pub struct Overview {
 
 /// A grant or package with everything known about it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Shown {
+pub struct GrantDetails {
     #[serde(flatten)]
     pub overview: Overview,
     /// What the owner allowed beside it, and still holds.
@@ -183,7 +183,12 @@ pub fn list(store: &dyn Store, now: Instant) -> Result<Vec<Overview>, StoreError
 }
 
 /// One grant or package, with its last calls, at most `calls` of them.
-pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<Shown, ShowError> {
+pub fn show(
+    store: &dyn Store,
+    id: &str,
+    now: Instant,
+    calls: usize,
+) -> Result<GrantDetails, ShowError> {
     let overview = find(store, id, now)?;
     let mut disclosures: Vec<LoggedDisclosure> = Vec::new();
     for grant in &overview.grant_ids {
@@ -207,7 +212,7 @@ pub fn show(store: &dyn Store, id: &str, now: Instant, calls: usize) -> Result<S
         }
         paused = paused.or(budget::paused(store, grant, now)?);
     }
-    Ok(Shown {
+    Ok(GrantDetails {
         overview,
         extensions,
         may_ask,

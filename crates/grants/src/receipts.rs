@@ -8,7 +8,7 @@
 use std::io::{self, BufRead, Write};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use contract::id::{ClientId, GrantId};
+use contract::id::{ClientId, GrantId, hex};
 use contract::seal::SealingKey;
 use contract::time::Instant;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
@@ -19,7 +19,7 @@ use store::grants::LoggedDisclosure;
 use store::{Store, StoreError};
 use thiserror::Error;
 
-use crate::documents::{hex, text};
+use crate::documents::text;
 
 const VERSION: u32 = 1;
 /// What keeps these signatures apart from any other use of the key.
@@ -116,7 +116,7 @@ fn signed_bytes(statement: &str) -> Vec<u8> {
 }
 
 fn digest(statement: &str) -> String {
-    hex(&Sha256::digest(statement.as_bytes()))
+    hex(Sha256::digest(statement.as_bytes()))
 }
 
 /// The digest by which receipts name a record.

@@ -47,7 +47,7 @@ struct Batch {
 }
 
 /// What one message of a line comes to.
-enum Heard {
+enum Incoming {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     Refused(String),
     /// A notification that is not known needs no answer.
@@ -106,10 +106,10 @@ where
             return;
         }
         match message::batch(line) {
-            None => match hear(line) {
-                Heard::Message(message) => self.waiting.push_back(*message),
-                Heard::Refused(error) => self.tell(error.into_bytes()),
-                Heard::Nothing => {}
+            None => match read_incoming(line) {
+                Incoming::Message(message) => self.waiting.push_back(*message),
+                Incoming::Refused(error) => self.tell(error.into_bytes()),
+                Incoming::Nothing => {}
             },
             Some(Err(error)) => self.tell(error.into_bytes()),
             Some(Ok(entries)) => self.take_batch(&entries),
@@ -119,12 +119,12 @@ where
     fn take_batch(&mut self, entries: &[&[u8]]) {
         let mut batch = Batch::default();
         for entry in entries {
-            let beside = || message::not_alone(entry).map(Heard::Refused);
+            let beside = || message::not_alone(entry).map(Incoming::Refused);
             let heard = (entries.len() > 1).then(beside).flatten();
-            match heard.unwrap_or_else(|| hear(entry)) {
-                Heard::Nothing => {}
-                Heard::Refused(error) => batch.said.push(error.into_bytes()),
-                Heard::Message(message) => {
+            match heard.unwrap_or_else(|| read_incoming(entry)) {
+                Incoming::Nothing => {}
+                Incoming::Refused(error) => batch.said.push(error.into_bytes()),
+                Incoming::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
                         let id = request.id.clone();
                         if batch.awaited.contains(&id) || awaits(&self.batches, &id) {
@@ -162,12 +162,12 @@ where
 }
 
 /// What a message is. `initialize` is told here what it lacks: before it nothing else would.
-fn hear(sent: &[u8]) -> Heard {
+fn read_incoming(sent: &[u8]) -> Incoming {
     let Ok(message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(sent) else {
         return if message::is_notification(sent) {
-            Heard::Nothing
+            Incoming::Nothing
         } else {
-            Heard::Refused(message::no_message(sent))
+            Incoming::Refused(message::no_message(sent))
         };
     };
     if let JsonRpcMessage::Request(request) = &message
@@ -177,9 +177,9 @@ fn hear(sent: &[u8]) -> Heard {
         let error = server::unreadable(&custom.method, custom.extensions.get());
         let id = Some(request.id.clone());
         let error = TxJsonRpcMessage::<RoleServer>::error(error, id);
-        return Heard::Refused(serde_json::to_string(&error).unwrap_or_default());
+        return Incoming::Refused(serde_json::to_string(&error).unwrap_or_default());
     }
-    Heard::Message(Box::new(message))
+    Incoming::Message(Box::new(message))
 }
 
 fn held(batches: &Batches) -> std::sync::MutexGuard<'_, Vec<Batch>> {

@@ -18,12 +18,14 @@ pub fn batch(sent: &[u8]) -> Option<Result<Vec<&[u8]>, String>> {
     let entries: Vec<&RawValue> = serde_json::from_slice(sent).ok()?;
     Some(match entries.len() {
         0 => Err(refusal(
-            (INVALID_REQUEST, None),
+            INVALID_REQUEST,
+            None,
             "the list of messages is empty",
             "send at least one JSON-RPC message",
         )),
         count if count > MOST => Err(refusal(
-            (INVALID_REQUEST, None),
+            INVALID_REQUEST,
+            None,
             &format!("the list holds {count} messages, and {MOST} is the most"),
             &format!("send at most {MOST} JSON-RPC messages at once"),
         )),
@@ -35,12 +37,14 @@ pub fn batch(sent: &[u8]) -> Option<Result<Vec<&[u8]>, String>> {
 pub fn no_message(sent: &[u8]) -> String {
     match serde_json::from_slice::<IgnoredAny>(sent) {
         Err(_) => refusal(
-            (PARSE_ERROR, None),
+            PARSE_ERROR,
+            None,
             "this is not JSON",
             "send one JSON-RPC message as JSON",
         ),
         Ok(_) => refusal(
-            (INVALID_REQUEST, Peek::new(sent).id()),
+            INVALID_REQUEST,
+            Peek::new(sent).id(),
             "this is no JSON-RPC message",
             r#"send {"jsonrpc":"2.0","id":1,"method":…}, with an id that is a number or a text"#,
         ),
@@ -52,7 +56,8 @@ pub fn not_alone(sent: &[u8]) -> Option<String> {
     let sent = Peek::new(sent);
     (sent.method() == Some("initialize".to_owned())).then(|| {
         refusal(
-            (INVALID_REQUEST, sent.id()),
+            INVALID_REQUEST,
+            sent.id(),
             "initialize stands in a list with other messages",
             "send initialize by itself, and the others after its answer",
         )
@@ -68,7 +73,8 @@ pub(crate) fn is_notification(sent: &[u8]) -> bool {
 /// The answer to a line without end.
 pub(crate) fn too_long(most: usize) -> String {
     refusal(
-        (INVALID_REQUEST, None),
+        INVALID_REQUEST,
+        None,
         "the line is longer than any message",
         &format!("send lines of at most {most} bytes"),
     )
@@ -77,7 +83,8 @@ pub(crate) fn too_long(most: usize) -> String {
 /// The answer to a message whose id another one of its list has.
 pub(crate) fn id_taken(id: RequestId) -> String {
     refusal(
-        (INVALID_REQUEST, Some(id)),
+        INVALID_REQUEST,
+        Some(id),
         "another message that is not answered yet has this id",
         "send each message with an id of its own",
     )
@@ -141,7 +148,7 @@ struct TypedError<'a> {
     next: &'a str,
 }
 
-fn refusal((code, id): (i32, Option<RequestId>), message: &str, next: &str) -> String {
+fn refusal(code: i32, id: Option<RequestId>, message: &str, next: &str) -> String {
     let of = ErrorCode::InvalidRequest;
     let error = TypedError {
         r#type: of.error_type(),

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use contract::upstream::{Answer, Asked, Get, Upstream};
+use contract::upstream::{Answer, AnswerFuture, Get, Upstream};
 use contract::window::{WindowSelector, cut};
 use serde_json::{Map, Value, json};
 
@@ -114,7 +114,7 @@ impl Upstream for RecordServer {
         Some("https://provider.test".to_owned())
     }
 
-    fn get(&self, question: Get) -> Asked<'_> {
+    fn get(&self, question: Get) -> AnswerFuture<'_> {
         self.asked.lock().unwrap().push(question.target());
         let (status, body) = self.answer(&question);
         Box::pin(async move {

@@ -75,7 +75,7 @@ async fn contents(call: Call<'_>, uri: &str) -> Result<(String, &'static str), F
     match Handle::parse(uri).map_err(ReadError::from)? {
         Handle::Record(handle) => Ok((record(call, &handle).await?, JSON)),
         Handle::Window(handle) => {
-            let asked = read_record_field::Asked::from_handle(&handle)?;
+            let asked = read_record_field::FieldRequest::from_handle(&handle)?;
             let reply = read_record_field::read(call, asked).await?;
             Ok((reply.text, TEXT))
         }

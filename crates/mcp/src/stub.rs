@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use contract::upstream::{Answer, Asked, Get, Upstream};
+use contract::upstream::{Answer, AnswerFuture, Get, Upstream};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, OwnerSeen};
@@ -61,7 +61,7 @@ impl Upstream for Stub {
         Some("https://provider.test".to_owned())
     }
 
-    fn get(&self, question: Get) -> Asked<'_> {
+    fn get(&self, question: Get) -> AnswerFuture<'_> {
         let target = question.target();
         let answer = self
             .answers

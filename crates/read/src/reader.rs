@@ -178,7 +178,7 @@ impl Session {
 
     /// A row as it was granted, with its rules on related records, if it has such rules.
     pub(crate) fn related_of(&self, row: &Row) -> Option<&(GrantedRow, Vec<RelatedRule>)> {
-        self.related.of(row)
+        self.related.of_row(row)
     }
 
     fn admit(&self) -> Result<(), ReadError> {

@@ -47,7 +47,7 @@ pub(crate) struct Resolved {
 pub(crate) struct RelatedRules(Vec<(GrantedRow, Vec<RelatedRule>)>);
 
 impl RelatedRules {
-    pub(crate) fn of(&self, row: &Row) -> Option<&(GrantedRow, Vec<RelatedRule>)> {
+    pub(crate) fn of_row(&self, row: &Row) -> Option<&(GrantedRow, Vec<RelatedRule>)> {
         let StreamRef { connection, stream } = row.stream_ref();
         let mut rows = self.0.iter();
         rows.find(|(granted, _)| granted.connection == connection && granted.stream == stream)

@@ -164,10 +164,10 @@ pub(crate) fn keep_backup(store: &dyn Store, now: Instant) {
 /// When the last backup was made.
 pub(crate) fn last_backup(store: &dyn Store, now: Instant) -> Result<Option<Instant>> {
     #[derive(Deserialize)]
-    struct Made {
+    struct BackupNote {
         at: Instant,
     }
     let entry = store.entry(EntryKind::Backup, LAST, now)?;
-    let made = entry.and_then(|entry| serde_json::from_str::<Made>(&entry.document).ok());
+    let made = entry.and_then(|entry| serde_json::from_str::<BackupNote>(&entry.document).ok());
     Ok(made.map(|made| made.at))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::id::GrantId;
+use contract::id::{GrantId, hex};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -70,19 +70,13 @@ impl Cut {
         Self {
             at,
             dropped_through: last.sequence,
-            hash: hex(&last.hash),
+            hash: hex(last.hash),
         }
     }
 
     fn is_after(&self, last: Head) -> bool {
-        self.dropped_through == last.sequence && self.hash == hex(&last.hash)
+        self.dropped_through == last.sequence && self.hash == hex(last.hash)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
-    bytes.iter().flat_map(digits).collect()
 }
 
 pub(crate) enum Entry {

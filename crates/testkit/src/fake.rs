@@ -25,10 +25,10 @@ mod window;
 mod world;
 
 pub use call::Call;
-pub use hostile::{Dice, NEEDLE, hostile};
+pub use hostile::{NEEDLE, hostile};
 pub use issuer::{Decides, Issuer};
 pub use misbehave::Misbehaviour;
 pub use reply::{Failure, Reply};
 pub use server::FakeServer;
-pub use state::{Access, ErrorShape, ListShape, Quirk, RequestId, SearchShape, State, TOKEN};
+pub use state::{Access, ErrorShape, Quirk, RequestId, State, TOKEN};
 pub use world::{Connection, Connector, Expand, Field, Record, Stream, View, World};

@@ -116,7 +116,7 @@ fn stated(line: &str) -> Option<&str> {
     row_id(line.strip_prefix("- **")?)
 }
 
-fn written(document: &str, all: &BTreeMap<String, Holders>) -> String {
+fn render(document: &str, all: &BTreeMap<String, Holders>) -> String {
     let mut text = String::new();
     for line in document.lines().filter(|line| !line.starts_with("  - ")) {
         text.push_str(line);
@@ -160,7 +160,7 @@ fn every_row_is_held_by_a_test() {
 fn the_document_names_the_tests_of_every_row() {
     let path = root().join("docs/requirements.md");
     let document = fs::read_to_string(&path).unwrap();
-    let wanted = written(&document, &all_held());
+    let wanted = render(&document, &all_held());
     if document == wanted {
         return;
     }

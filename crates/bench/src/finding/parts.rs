@@ -24,7 +24,7 @@ const STEPS: [(&str, Part); 5] = [
 ];
 
 /// What is asked at each step.
-pub(super) struct Asked<'a> {
+pub(super) struct Judgements<'a> {
     pub(super) judged: &'a [(&'a Query, &'a Gold)],
     pub(super) frequencies: &'a Frequencies,
     /// Whether words and meaning together are the last step.
@@ -39,7 +39,7 @@ struct Step {
 
 /// Asks everything at each step, and writes how well it is answered.
 pub(super) fn report(
-    asked: &Asked<'_>,
+    asked: &Judgements<'_>,
     mut ours: Imported,
     json: bool,
     out: &mut dyn Write,
@@ -54,12 +54,12 @@ pub(super) fn report(
             left_out.remove(0);
         }
         ours = ours.without(&left_out)?;
-        steps.push(asked.of(&ours, name, SearchMode::Lexical));
+        steps.push(asked.score(&ours, name, SearchMode::Lexical));
     }
     if asked.by_meaning {
         let name = "E, words and meaning";
         progress(name);
-        steps.push(asked.of(&ours, name, SearchMode::Hybrid));
+        steps.push(asked.score(&ours, name, SearchMode::Hybrid));
     }
     if json {
         let steps: Vec<Value> = steps.iter().map(Step::json).collect();
@@ -71,8 +71,8 @@ pub(super) fn report(
     write_table(heading, steps.iter().map(Step::cells), out)
 }
 
-impl Asked<'_> {
-    fn of(&self, ours: &Imported, name: &'static str, mode: SearchMode) -> Step {
+impl Judgements<'_> {
+    fn score(&self, ours: &Imported, name: &'static str, mode: SearchMode) -> Step {
         let scored = |wording: Wording| {
             let mut scores = Scores::default();
             for (query, gold) in self.judged {

@@ -35,7 +35,7 @@ pub(super) struct Mailbox {
 
 /// What an archive holds.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct MailboxSizes {
     pub(super) messages: u64,
     pub(super) attachments: u64,
     /// The mail, unpacked.
@@ -53,7 +53,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    fn is_reached(self, made: &Made) -> bool {
+    fn is_reached(self, made: &MailboxSizes) -> bool {
         match self {
             Self::WithFiles { bytes } => made.mail_bytes >= bytes,
             Self::Text { messages } => made.messages >= messages,
@@ -86,9 +86,9 @@ impl Mailbox {
     }
 
     /// Writes so much mail into an archive.
-    pub(super) fn write(&self, wanted: Wanted, archive: &Path) -> Result<Made, BenchError> {
+    pub(super) fn write(&self, wanted: Wanted, archive: &Path) -> Result<MailboxSizes, BenchError> {
         let failed = |error: rawzip::Error| BenchError::Output(io::Error::other(error.to_string()));
-        let mut made = Made::default();
+        let mut made = MailboxSizes::default();
         let mut zip = ZipArchiveWriter::new(create(archive)?);
         let mut part = 0;
         while !wanted.is_reached(&made) {

@@ -1,209 +1,190 @@
-//! The figures of a run, as a table for people and as JSON for machines.
+//! Figures held against others and against targets, as a table for people and as JSON for machines.
 
 use std::io::Write;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::table;
+use super::{Figure, Unit, table};
 use crate::BenchError;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Time for one call; less is better.
-    Seconds,
-    /// Records each second; more is better.
-    RecordsPerSecond,
-    /// Requests each second; more is better.
-    RequestsPerSecond,
-    Number,
-    /// Storage or memory; less is better.
-    Bytes,
-    /// One figure of the same side divided by another.
-    Times,
-}
-
-impl Unit {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::RecordsPerSecond => "records_per_second",
-            Self::RequestsPerSecond => "requests_per_second",
-            Self::Number => "number",
-            Self::Bytes => "bytes",
-            Self::Times => "times",
-        }
-    }
-
-    pub(super) fn show(self, value: f64) -> String {
-        match self {
-            Self::Seconds if value < 0.001 => format!("{:.0} µs", value * 1e6),
-            Self::Seconds if value < 1.0 => format!("{:.2} ms", value * 1e3),
-            Self::Seconds => format!("{value:.2} s"),
-            Self::RecordsPerSecond | Self::RequestsPerSecond => format!("{value:.0} /s"),
-            Self::Number => format!("{value:.0}"),
-            Self::Bytes => format!("{:.1} MB", value / 1e6),
-            Self::Times => format!("{value:.2}×"),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figure {
-    /// The figure; the median for repeated calls.
-    pub value: f64,
-    /// What 95 % of the calls stay below.
-    pub p95: Option<f64>,
-    /// What 99 % of the calls stay below.
-    pub p99: Option<f64>,
-    pub runs: usize,
-    pub found: Option<u64>,
-}
-
-impl Figure {
-    pub fn once(value: f64) -> Self {
-        Self {
-            value,
-            p95: None,
-            p99: None,
-            runs: 1,
-            found: None,
-        }
-    }
-
-    /// The median of timed calls, and what nearly all stay below.
-    pub(crate) fn from_times(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        let at = |percent: usize| {
-            let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));
-            times.get(index).map_or(0.0, Duration::as_secs_f64)
-        };
-        Self {
-            value: at(50),
-            p95: Some(at(95)),
-            p99: Some(at(99)),
-            runs: times.len(),
-            found: None,
-        }
-    }
-
-    pub(super) fn json(&self) -> Value {
-        json!({"value": self.value, "p95": self.p95, "p99": self.p99, "runs": self.runs, "found": self.found})
-    }
+/// What a figure should be, and whether it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub text: String,
+    pub met: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measurement {
+pub struct TargetLine {
     pub what: String,
     pub unit: Unit,
-    pub ours: Option<Figure>,
-    /// The figure of the raw engines in the same run.
-    pub raw: Option<Figure>,
+    pub figure: Figure,
+    /// The one measured in turns with it.
+    pub beside: Option<Figure>,
+    /// What the figure should be, where something was promised.
+    pub target: Option<Target>,
 }
 
-impl Measurement {
-    pub fn new(what: &str, unit: Unit, ours: Option<Figure>, raw: Option<Figure>) -> Self {
+impl TargetLine {
+    pub fn new(what: &str, unit: Unit, figure: Figure) -> Self {
         Self {
             what: what.to_owned(),
             unit,
-            ours,
-            raw,
+            figure,
+            beside: None,
+            target: None,
         }
     }
 
-    /// Ours divided by raw, where both are known.
-    pub fn ratio(&self) -> Option<f64> {
-        let raw = self.raw.filter(|raw| raw.value > 0.0)?;
-        Some(self.ours?.value / raw.value)
+    #[must_use]
+    pub fn beside(mut self, beside: Figure) -> Self {
+        self.beside = Some(beside);
+        self
+    }
+
+    /// With the target that the figure is at most `most`.
+    #[must_use]
+    pub fn at_most(self, text: &str, most: f64) -> Self {
+        let met = self.figure.value <= most;
+        self.with_target(text, met)
+    }
+
+    #[must_use]
+    pub fn with_target(mut self, text: &str, met: bool) -> Self {
+        self.target = Some(Target {
+            text: text.to_owned(),
+            met,
+        });
+        self
+    }
+
+    /// The same without how many things were found, where it does not matter or cannot be alike.
+    #[must_use]
+    pub(crate) fn without_found(mut self) -> Self {
+        self.figure.found = None;
+        self.beside = self.beside.map(|beside| Figure {
+            found: None,
+            ..beside
+        });
+        self
+    }
+
+    /// The figure that it was measured beside.
+    pub(crate) fn beside_value(&self) -> f64 {
+        self.beside.map_or(0.0, |beside| beside.value)
     }
 
     /// Both sides found something, and not the same number of things.
-    pub fn found_differently(&self) -> bool {
-        let found = |figure: Option<Figure>| figure.and_then(|figure| figure.found);
-        matches!((found(self.ours), found(self.raw)), (Some(ours), Some(raw)) if ours != raw)
+    pub(crate) fn found_differently(&self) -> bool {
+        let beside = self.beside.and_then(|beside| beside.found);
+        matches!((self.figure.found, beside), (Some(found), Some(other)) if found != other)
     }
 
-    fn cells(&self) -> [String; 4] {
-        let show = |figure: Option<Figure>| {
-            figure.map_or("–".to_owned(), |figure| {
-                let value = self.unit.show(figure.value);
-                match figure.p95 {
-                    Some(p95) => format!("{value} (p95 {})", self.unit.show(p95)),
-                    None => value,
-                }
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        let beside = self.beside.filter(|beside| beside.value > 0.0)?;
+        Some(self.figure.value / beside.value)
+    }
+
+    fn cells(&self, tail: Tail) -> [String; 4] {
+        let nothing = || "–".to_owned();
+        let show = |figure: &Figure| {
+            let value = self.unit.show(figure.value);
+            let (name, below) = match tail {
+                Tail::P95 => ("p95", figure.p95),
+                Tail::P99 => ("p99", figure.p99),
+            };
+            below.map_or(value.clone(), |below| {
+                format!("{value} ({name} {})", self.unit.show(below))
             })
-        };
-        let ratio = match self.unit {
-            Unit::Times => None,
-            _ => self.ratio(),
         };
         let mut what = self.what.clone();
         if self.found_differently() {
             what.push_str(" [found differently]");
         }
-        let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
-        [what, show(self.ours), show(self.raw), ratio]
+        let ratio = self.ratio().filter(|_| self.unit != Unit::Times);
+        [
+            what,
+            show(&self.figure),
+            self.beside.as_ref().map_or_else(nothing, show),
+            ratio.map_or_else(nothing, |ratio| format!("{ratio:.2}")),
+        ]
+    }
+
+    /// The target, and whether it is met.
+    fn target_cells(&self) -> [String; 2] {
+        match &self.target {
+            Some(Target { text, met: true }) => [text.clone(), "met".to_owned()],
+            Some(Target { text, met: false }) => [text.clone(), "missed".to_owned()],
+            None => ["–".to_owned(), "–".to_owned()],
+        }
     }
 
     fn json(&self) -> Value {
+        let target = self.target.as_ref();
         json!({
             "what": self.what,
             "unit": self.unit.name(),
-            "ours": self.ours.map(|figure| figure.json()),
-            "raw": self.raw.map(|figure| figure.json()),
+            "figure": self.figure.json(),
+            "beside": self.beside.map(|figure| figure.json()),
             "ratio": self.ratio(),
+            "target": target.map(|target| json!({"text": target.text, "met": target.met})),
         })
     }
 }
 
+/// What is told of the slowest calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    P95,
+    P99,
+}
+
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// What was measured, for people.
+    pub title: String,
     pub records: u64,
     pub seed: u64,
-    pub batch: usize,
-    pub corpus_bytes: u64,
-    /// Whether the process that reads also wrote the corpus: its allocator keeps what that needed.
-    pub wrote: bool,
-    pub measurements: Vec<Measurement>,
+    /// What the figures are and what they stand beside.
+    pub columns: [&'static str; 2],
+    pub tail: Tail,
+    pub lines: Vec<TargetLine>,
 }
 
 impl Report {
-    /// Writes the table `what | ours | raw engine | ratio`.
-    pub fn write_table(&self, out: &mut dyn Write) -> Result<(), BenchError> {
-        writeln!(
-            out,
-            "{} records, {:.1} MB of JSON, seed {}, batches of {}; times are medians",
-            self.records,
-            Unit::megabytes(self.corpus_bytes),
-            self.seed,
-            self.batch
-        )?;
-        let heading = ["what", "ours", "raw engine", "ratio"].map(str::to_owned);
-        let lines = self.measurements.iter().map(Measurement::cells);
-        table::write(heading, lines, out)
-    }
-
-    pub fn write_json(&self, out: &mut dyn Write) -> Result<(), BenchError> {
-        let measurements: Vec<Value> = self.measurements.iter().map(Measurement::json).collect();
-        let report = json!({
-            "records": self.records,
-            "seed": self.seed,
-            "batch": self.batch,
-            "corpus_bytes": self.corpus_bytes,
-            "wrote": self.wrote,
-            "measurements": measurements,
-        });
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        writeln!(out)?;
-        Ok(())
+    /// Writes the table for people, or one JSON object.
+    pub fn write(&self, as_json: bool, out: &mut dyn Write) -> Result<(), BenchError> {
+        if as_json {
+            let lines: Vec<Value> = self.lines.iter().map(TargetLine::json).collect();
+            let report = json!({
+                "title": self.title,
+                "records": self.records,
+                "seed": self.seed,
+                "columns": self.columns,
+                "measurements": lines,
+            });
+            serde_json::to_writer_pretty(&mut *out, &report)?;
+            writeln!(out)?;
+            return Ok(());
+        }
+        writeln!(out, "{}; times are medians", self.title)?;
+        let [figure, beside] = self.columns;
+        let heading = ["what", figure, beside, "ratio"].map(str::to_owned);
+        let lines = self.lines.iter();
+        if lines.clone().all(|line| line.target.is_none()) {
+            return table::write(heading, lines.map(|line| line.cells(self.tail)), out);
+        }
+        let heading = with_target(heading, ["target".to_owned(), String::new()]);
+        let cells = lines.map(|line| with_target(line.cells(self.tail), line.target_cells()));
+        table::write(heading, cells, out)
     }
 }
 
-impl Unit {
-    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-    fn megabytes(bytes: u64) -> f64 {
-        bytes as f64 / 1e6
-    }
+fn with_target(
+    [what, figure, beside, ratio]: [String; 4],
+    [target, met]: [String; 2],
+) -> [String; 6] {
+    [what, figure, beside, ratio, target, met]
 }
 
 #[cfg(test)]
@@ -211,42 +192,60 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let ours = Figure {
-            value: 0.002,
-            p95: Some(0.003),
+        let figure = Figure {
+            value: 0.003,
+            p95: None,
             p99: Some(0.004),
-            runs: 9,
+            runs: 5,
             found: Some(10),
         };
-        let raw = Figure {
+        let beside = Figure {
             value: 0.001,
-            found: Some(9),
-            ..ours
+            ..figure
         };
-        let search = Measurement::new("search", Unit::Seconds, Some(ours), Some(raw));
-        let size = Measurement::new("size", Unit::Bytes, None, Some(Figure::once(2e6)));
+        let search = TargetLine::new("search", Unit::Seconds, figure).beside(beside);
+        let errors = TargetLine::new("errors", Unit::Number, Figure::once(2.0));
         Report {
+            title: "3 records".to_owned(),
             records: 3,
             seed: 1,
-            batch: 2,
-            corpus_bytes: 1_500_000,
-            wrote: true,
-            measurements: vec![search, size],
+            columns: ["over HTTP", "in process"],
+            tail: Tail::P99,
+            lines: vec![search.at_most("≤ 2×+1 ms", 0.003), errors.at_most("0", 0.0)],
         }
     }
 
     #[test]
-    fn the_table_is_aligned_and_tells_unequal_work() {
+    fn the_table_says_which_targets_are_met_and_which_are_missed() {
         let mut out = Vec::new();
-        report().write_table(&mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        report().write(false, &mut out).unwrap();
         let expected = "\
-3 records, 1.5 MB of JSON, seed 1, batches of 2; times are medians
-what                       |                  ours |            raw engine | ratio
----------------------------|-----------------------|-----------------------|------
-search [found differently] | 2.00 ms (p95 3.00 ms) | 1.00 ms (p95 3.00 ms) |  2.00
-size                       |                     – |                2.0 MB |     –
+3 records; times are medians
+what   |             over HTTP |            in process | ratio |    target |       
+-------|-----------------------|-----------------------|-------|-----------|-------
+search | 3.00 ms (p99 4.00 ms) | 1.00 ms (p99 4.00 ms) |  3.00 | ≤ 2×+1 ms |    met
+errors |                     2 |                     – |     – |         0 | missed
 ";
-        assert_eq!(text, expected);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+    #[test]
+    fn a_table_without_targets_has_no_place_for_them_and_tells_unequal_work() {
+        let mut report = report();
+        report.tail = Tail::P95;
+        for line in &mut report.lines {
+            line.target = None;
+        }
+        report.lines[0].figure.p95 = Some(0.0035);
+        report.lines[0].figure.found = Some(9);
+        let mut out = Vec::new();
+        report.write(false, &mut out).unwrap();
+        let expected = "\
+3 records; times are medians
+what                       |             over HTTP | in process | ratio
+---------------------------|-----------------------|------------|------
+search [found differently] | 3.00 ms (p95 3.50 ms) |    1.00 ms |  3.00
+errors                     |                     2 |          – |     –
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

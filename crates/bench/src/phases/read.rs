@@ -3,25 +3,28 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use super::{Places, float, same_words};
+use super::{Places, Written, float, same_words};
 use crate::contender::RawContender;
 use crate::measure::compare;
 use crate::ours::OurSide;
 use crate::{
-    BenchError, Contender, Corpus, Figure, Measurement, PROBES, PageDepth, Question, RawReader,
-    Repetition, Report, Unit, Window, anonymous_memory, folder_size,
+    BenchError, BenchOptions, Contender, Corpus, Figure, PROBES, PageDepth, Question, RawReader,
+    Repetition, TargetLine, Unit, Window, anonymous_memory, folder_size,
 };
 
+/// The lines of writing, and those of reading after them.
 pub(crate) fn read(
-    report: &mut Report,
+    options: &BenchOptions,
+    written: Written,
     folder: &Path,
     repetition: Repetition,
     progress: &mut dyn FnMut(&str),
-) -> Result<(), BenchError> {
+) -> Result<Vec<TargetLine>, BenchError> {
     let places = Places::new(folder);
-    let records = report.records;
+    let records = options.records;
     let mut bench = Bench {
-        report,
+        options,
+        written,
         repetition,
         progress,
         ours: None,
@@ -35,12 +38,14 @@ pub(crate) fn read(
     bench.raw = Some(RawContender::new(reader, records)?);
     bench.searches()?;
     bench.pages()?;
-    bench.questions()
+    bench.questions()?;
+    Ok(bench.written.lines)
 }
 
-/// Both sides, and the report as it grows.
+/// Both sides, and the lines as they are added.
 struct Bench<'a> {
-    report: &'a mut Report,
+    options: &'a BenchOptions,
+    written: Written,
     repetition: Repetition,
     progress: &'a mut dyn FnMut(&str),
     ours: Option<OurSide>,
@@ -51,26 +56,24 @@ struct Bench<'a> {
 type Ask<'a> = &'a dyn Fn(&mut dyn Contender) -> Result<u64, BenchError>;
 
 impl Bench<'_> {
-    fn add(&mut self, measurement: Measurement) {
-        (self.progress)(&measurement.what);
-        self.report.measurements.push(measurement);
+    fn add(&mut self, line: TargetLine) {
+        (self.progress)(&line.what);
+        self.written.lines.push(line);
     }
 
     fn ask(&mut self, what: &str, ask: Ask<'_>) -> Result<(), BenchError> {
         let (Some(ours), Some(raw)) = (&mut self.ours, &mut self.raw) else {
             return Ok(());
         };
-        let measurement = compare(what, self.repetition, Some(&mut || ask(ours)), &mut || {
-            ask(raw)
-        })?;
-        self.add(measurement);
+        let line = compare(what, self.repetition, &mut || ask(ours), &mut || ask(raw))?;
+        self.add(line);
         Ok(())
     }
 
     /// Asks a hundred questions in turn. What is found is not compared: the raw engine returns whatever has one of the words,
     /// and we leave out what has too few.
     fn find(&mut self, what: &str, begin: &str, words: usize) -> Result<(), BenchError> {
-        let questions = Corpus::new(self.report.seed, self.report.records).questions(words);
+        let questions = Corpus::new(self.options.seed, self.options.records).questions(words);
         let questions: Vec<String> = (questions.iter())
             .map(|words| format!("{begin} {words}"))
             .collect();
@@ -78,23 +81,17 @@ impl Bench<'_> {
             return Ok(());
         };
         let (mut for_ours, mut for_raw) = (questions.iter().cycle(), questions.iter().cycle());
-        let mut measurement = compare(
+        let line = compare(
             what,
             self.repetition,
-            Some(&mut || {
+            &mut || {
                 for_ours
                     .next()
                     .map_or(Ok(0), |question| ours.find(question))
-            }),
+            },
             &mut || for_raw.next().map_or(Ok(0), |question| raw.find(question)),
         )?;
-        for side in [&mut measurement.ours, &mut measurement.raw] {
-            *side = side.map(|figure| Figure {
-                found: None,
-                ..figure
-            });
-        }
-        self.add(measurement);
+        self.add(line.without_found());
         Ok(())
     }
 
@@ -103,43 +100,33 @@ impl Bench<'_> {
     /// pays for that.
     fn relate(&mut self, what: &str, ask: Ask<'_>, base: Ask<'_>) -> Result<(), BenchError> {
         let repetition = self.repetition;
-        let times = |side: Option<&mut dyn Contender>| {
-            let Some(side) = side.map(RefCell::new) else {
-                return Ok(None);
-            };
+        let times = |side: &mut dyn Contender| {
+            let side = RefCell::new(side);
             let asked = &mut || ask(&mut **side.borrow_mut());
-            let in_turns = compare(what, repetition, Some(asked), &mut || {
+            let in_turns = compare(what, repetition, asked, &mut || {
                 base(&mut **side.borrow_mut())
             })?;
-            Ok::<_, BenchError>(in_turns.ratio().map(Figure::once))
+            Ok::<_, BenchError>(Figure::once(in_turns.ratio().unwrap_or_default()))
         };
-        let ours = times(self.ours.as_mut().map(|side| side as _))?;
-        let raw = times(self.raw.as_mut().map(|side| side as _))?;
-        self.add(Measurement::new(what, Unit::Times, ours, raw));
+        let (Some(ours), Some(raw)) = (&mut self.ours, &mut self.raw) else {
+            return Ok(());
+        };
+        let (ours, raw) = (times(ours)?, times(raw)?);
+        self.add(TargetLine::new(what, Unit::Times, ours).beside(raw));
         Ok(())
     }
 
     fn sizes(&mut self, places: &Places) -> Result<(), BenchError> {
         let size = |folder: &Path| {
             let bytes = folder_size(folder)?;
-            Ok::<_, BenchError>(Some(Figure::once(float(bytes))))
+            Ok::<_, BenchError>(Figure::once(float(bytes)))
         };
         let (ours, raw) = (places.ours(), places.raw());
         let ours_index = size(&ours.join(store::directory::INDEX))?;
         let raw_index = size(&raw.index())?;
-        self.add(Measurement::new(
-            "index size",
-            Unit::Bytes,
-            ours_index,
-            raw_index,
-        ));
+        self.add(TargetLine::new("index size", Unit::Bytes, ours_index).beside(raw_index));
         let (ours, raw) = (size(&ours)?, size(raw.folder())?);
-        self.add(Measurement::new(
-            "records and index size",
-            Unit::Bytes,
-            ours,
-            raw,
-        ));
+        self.add(TargetLine::new("records and index size", Unit::Bytes, ours).beside(raw));
         Ok(())
     }
 
@@ -151,10 +138,10 @@ impl Bench<'_> {
             ..self.repetition
         };
         let (ours, raw, settings) = (places.ours(), places.raw(), same_words());
-        let measurement = compare(
+        let line = compare(
             "open and first search",
             repetition,
-            Some(&mut || OurSide::open(&ours)?.search(PROBES.rare, None)),
+            &mut || OurSide::open(&ours)?.search(PROBES.rare, None),
             &mut || {
                 let reader = RawReader::open(&raw, &settings)?;
                 Ok(reader
@@ -162,7 +149,7 @@ impl Bench<'_> {
                     .len() as u64)
             },
         )?;
-        self.add(measurement);
+        self.add(line);
         Ok(())
     }
 
@@ -171,18 +158,13 @@ impl Bench<'_> {
         let ours = peak_memory(&mut OurSide::open(&places.ours())?.ready(records)?)?;
         let reader = RawReader::open(&places.raw(), &same_words())?;
         let raw = peak_memory(&mut RawContender::new(reader, records)?)?;
-        let figure = |bytes| Some(Figure::once(float(bytes)));
-        let what = if self.report.wrote {
+        let [ours, raw] = [ours, raw].map(|bytes| Figure::once(float(bytes)));
+        let what = if self.written.wrote {
             "anonymous memory while reading, after ingest"
         } else {
             "anonymous memory while reading"
         };
-        self.add(Measurement::new(
-            what,
-            Unit::Bytes,
-            figure(ours),
-            figure(raw),
-        ));
+        self.add(TargetLine::new(what, Unit::Bytes, ours).beside(raw));
         Ok(())
     }
 

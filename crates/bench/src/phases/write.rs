@@ -10,16 +10,24 @@ use super::notes::{Notes, ServedNotes, WriteFigures};
 use super::{Places, float, same_words, seldom_committed};
 use crate::ours::OurSide;
 use crate::{
-    BenchError, BenchOptions, Corpus, CorpusRecord, Figure, Measurement, RawPaths, RawPipeline,
-    RawSettings, Report, Unit, cpu_time,
+    BenchError, BenchOptions, Corpus, CorpusRecord, Figure, RawPaths, RawPipeline, RawSettings,
+    TargetLine, Unit, cpu_time,
 };
+
+/// What writing measured.
+pub(crate) struct Written {
+    pub(crate) corpus_bytes: u64,
+    /// Whether the process that reads also wrote the corpus: its allocator keeps what that needed.
+    pub(super) wrote: bool,
+    pub(super) lines: Vec<TargetLine>,
+}
 
 /// Writes the corpus, or takes the figures of an earlier run over the same folder.
 pub(crate) fn write(
     options: &BenchOptions,
     folder: &Path,
     progress: &mut dyn FnMut(&str),
-) -> Result<Report, BenchError> {
+) -> Result<Written, BenchError> {
     std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
     let earlier = Notes::earlier(options, folder)?;
     let wrote = earlier.is_none();
@@ -32,28 +40,21 @@ pub(crate) fn write(
     };
     let rate = |written: WriteFigures| {
         let seconds = written.elapsed.as_secs_f64().max(1e-9);
-        Some(Figure::once(float(options.records) / seconds))
+        Figure::once(float(options.records) / seconds)
     };
-    let seconds = |duration: Duration| Some(Figure::once(duration.as_secs_f64()));
+    let seconds = |duration: Duration| Figure::once(duration.as_secs_f64());
     let ours = notes.ours;
-    let mut measurements = Vec::new();
+    let mut lines = Vec::new();
     for (raw, variant) in [
         (notes.raw, ""),
         (notes.seldom, ", raw index committed as seldom"),
         (notes.plain, ", raw engine with plain words"),
     ] {
-        measurements.push(Measurement::new(
-            &format!("durable ingest{variant}"),
-            Unit::RecordsPerSecond,
-            rate(ours),
-            rate(raw),
-        ));
-        measurements.push(Measurement::new(
-            &format!("processor time of ingest{variant}"),
-            Unit::Seconds,
-            seconds(ours.cpu),
-            seconds(raw.cpu),
-        ));
+        let what = format!("durable ingest{variant}");
+        lines.push(TargetLine::new(&what, Unit::RecordsPerSecond, rate(ours)).beside(rate(raw)));
+        let what = format!("processor time of ingest{variant}");
+        let line = TargetLine::new(&what, Unit::Seconds, seconds(ours.cpu));
+        lines.push(line.beside(seconds(raw.cpu)));
     }
     for (what, took) in [
         ("digests of all records once", digests(options)),
@@ -62,20 +63,14 @@ pub(crate) fn write(
             checksums(&Places::new(folder).ours())?,
         ),
     ] {
-        measurements.push(Measurement::new(
-            &format!("{what}, beside the processor time of our ingest"),
-            Unit::Seconds,
-            seconds(took),
-            seconds(ours.cpu),
-        ));
+        let what = format!("{what}, beside the processor time of our ingest");
+        let line = TargetLine::new(&what, Unit::Seconds, seconds(took));
+        lines.push(line.beside(seconds(ours.cpu)));
     }
-    Ok(Report {
-        records: options.records,
-        seed: options.seed,
-        batch: options.batch,
+    Ok(Written {
         corpus_bytes: ours.bytes,
         wrote,
-        measurements,
+        lines,
     })
 }
 

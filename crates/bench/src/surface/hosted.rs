@@ -10,7 +10,7 @@ use super::directory::GrantedDirectory;
 use super::load::{Load, LoadResult};
 use super::process::Server;
 use super::request::{BenchRequest, long_record};
-use super::{Lines, Setup, figures, float};
+use super::{Lines, Setup, float};
 use crate::contender::TOP;
 use crate::measure::compare;
 use crate::{BenchError, Figure, PROBES, TargetLine, Unit};
@@ -55,14 +55,13 @@ fn alone(
         let call = Question::call("search", &search(probe.words));
         let read = Question::Get(BenchRequest::search(probe)?.target());
         let measured = compare(
-            what,
+            &format!("1 client: {what}"),
             setup.repetition(),
-            Some(&mut || runtime.block_on(tools.must(&call)).map(|_| 1)),
+            &mut || runtime.block_on(tools.must(&call)).map(|_| 1),
             &mut || runtime.block_on(rest.must(&read)).map(|_| 1),
         )?;
-        let (call, read) = figures(&measured);
-        let line = TargetLine::new(&format!("1 client: {what}"), Unit::Seconds, call).beside(read);
-        lines.add(line.at_most("+ 1.5 ms", read.value + OVERHEAD));
+        let most = measured.beside_value() + OVERHEAD;
+        lines.add(measured.at_most("+ 1.5 ms", most));
     }
     Ok(())
 }

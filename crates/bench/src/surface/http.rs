@@ -6,9 +6,9 @@ use super::load;
 use super::process::Server;
 use super::request::BenchRequest;
 use super::worker::Worker;
-use super::{Lines, Setup, figures};
+use super::{Lines, Setup};
+use crate::BenchError;
 use crate::measure::compare;
-use crate::{BenchError, TargetLine, Unit};
 
 /// The small corpus has this part of the records, but at least so many.
 const SMALL_PART: u64 = 100;
@@ -41,14 +41,13 @@ fn in_process(
         let measured = compare(
             what,
             setup.repetition(),
-            Some(&mut || worker.work(setup)),
+            &mut || worker.work(setup),
             &mut here,
         )?;
-        let (http, here) = figures(&measured);
-        let line = TargetLine::new(what, Unit::Seconds, http).beside(here);
+        let most = 2.0 * measured.beside_value() + 0.001;
         lines.add(match ask {
-            BenchRequest::Search(_) => line.at_most("2× + 1 ms", 2.0 * here.value + 0.001),
-            _ => line,
+            BenchRequest::Search(_) => measured.at_most("2× + 1 ms", most),
+            _ => measured,
         });
     }
     Ok(())
@@ -80,12 +79,11 @@ fn smaller(
         let measured = compare(
             &what,
             setup.repetition(),
-            Some(&mut || large.work(setup)),
+            &mut || large.work(setup),
             &mut || small.work(setup),
         )?;
-        let (large, small) = figures(&measured);
-        let line = TargetLine::new(&what, Unit::Seconds, large).beside(small);
-        lines.add(line.at_most(&format!("{INDEPENDENT}×"), INDEPENDENT * small.value));
+        let most = INDEPENDENT * measured.beside_value();
+        lines.add(measured.at_most(&format!("{INDEPENDENT}×"), most));
     }
     setup.runtime.block_on(small_server.process.end())
 }

@@ -13,7 +13,7 @@ use super::process::Server;
 use super::request::{BenchRequest, long_record};
 use super::stdio::Session;
 use super::worker::Worker;
-use super::{Lines, Setup, figures};
+use super::{Lines, Setup};
 use crate::measure::compare;
 use crate::{BenchError, Figure, PROBES, TargetLine, Unit};
 
@@ -204,12 +204,11 @@ fn calls(
         let measured = compare(
             &what,
             setup.repetition(),
-            Some(&mut || runtime.block_on(session.call(tool, &args)).map(|_| 1)),
+            &mut || runtime.block_on(session.call(tool, &args)).map(|_| 1),
             &mut own,
         )?;
-        let (call, own) = figures(&measured);
-        let line = TargetLine::new(&what, Unit::Seconds, call).beside(own);
-        lines.add(line.at_most("+ 0.5 ms", own.value + OVERHEAD));
+        let most = measured.beside_value() + OVERHEAD;
+        lines.add(measured.at_most("+ 0.5 ms", most));
     }
     runtime.block_on(session.process.end())
 }

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use contract::time::Clock;
 use store::{BlobPlace, PostgresOptions, PostgresStore, Search as _, Store};
 
-use super::{Lines, figures};
+use super::Lines;
+use crate::folder::scratch_in;
 use crate::measure::compare;
 use crate::ours::{NOW, OurSide};
 use crate::phases::float;
 use crate::{
     BenchError, BenchOptions, Contender, Corpus, CorpusRecord, Figure, PROBES, PageDepth, Question,
-    Repetition, TargetLine, TargetReport, Unit, Window, folder_size, phases,
+    Repetition, TargetLine, Unit, Window, folder_size, phases,
 };
 
 /// Reads may take so many times as long as those of the embedded store, and the round trips they make.
@@ -49,14 +50,7 @@ pub fn run_nodes(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
-    let folder = match &options.corpus.dir {
-        Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
-            tempfile::Builder::new().prefix(".n").tempdir_in(folder)
-        }
-        None => tempfile::tempdir(),
-    };
-    let folder = folder?;
+    let folder = scratch_in(options.corpus.dir.as_deref(), ".n")?;
     let mut lines = Lines {
         lines: Vec::new(),
         progress,
@@ -67,15 +61,7 @@ pub fn run_nodes(
         owner: owner_of(folder.path()),
     };
     bench.measure(&mut lines)?;
-    let (records, seed) = (options.corpus.records, options.corpus.seed);
-    let report = TargetReport {
-        title: format!("{records} records, seed {seed}"),
-        records,
-        seed,
-        columns: ["nodes", "embedded"],
-        lines: lines.lines,
-    };
-    report.write(options.corpus.json, out)
+    lines.report(&options.corpus, ["nodes", "embedded"], out)
 }
 
 /// Another one for every run, so that one database serves many.
@@ -265,20 +251,15 @@ impl Sides {
     /// Puts a question to both in turns, and counts the round trips that it makes.
     fn ask(&mut self, what: &str, ask: Ask<'_>, lines: &mut Lines<'_>) -> Result<(), BenchError> {
         let (node, embedded) = (&mut self.node, &mut self.embedded);
-        let measured = compare(
-            what,
-            Repetition::default(),
-            Some(&mut || ask(node)),
-            &mut || ask(embedded),
-        )?;
+        let measured = compare(what, Repetition::default(), &mut || ask(node), &mut || {
+            ask(embedded)
+        })?;
         let before = self.store.round_trips();
         ask(&mut self.node)?;
         let trips = self.store.round_trips() - before;
-        let (node, embedded) = figures(&measured);
-        let most = TIMES * embedded.value + float(trips) * self.round_trip;
-        let line = TargetLine::new(what, Unit::Seconds, node).beside(embedded);
+        let most = TIMES * measured.beside_value() + float(trips) * self.round_trip;
         let plural = if trips == 1 { "" } else { "s" };
-        lines.add(line.at_most(&format!("{TIMES}× + {trips} round trip{plural}"), most));
+        lines.add(measured.at_most(&format!("{TIMES}× + {trips} round trip{plural}"), most));
         Ok(())
     }
 }
@@ -331,19 +312,18 @@ impl AfterWrite {
         let measured = compare(
             what,
             repetition,
-            Some(&mut || {
+            &mut || {
                 let (record, word) = next();
                 node.ingest(&[record])?;
                 other.find(&word)
-            }),
+            },
             &mut || {
                 let (record, word) = next();
                 embedded.ingest(&[record])?;
                 embedded.find(&word)
             },
         )?;
-        let (node, embedded) = figures(&measured);
-        lines.add(TargetLine::new(what, Unit::Seconds, node).beside(embedded));
+        lines.add(measured);
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use store::Catalog as _;
 use super::client::{Client, Question};
 use super::directory::{GrantedDirectory, open};
 use super::process::Server;
-use super::{Lines, Setup, figures};
+use super::{Lines, Setup};
 use crate::measure::compare;
-use crate::{BenchError, PROBES, TargetLine, Unit};
+use crate::{BenchError, PROBES};
 
 /// The promise: seconds of a page beyond twice its reads.
 const OVERHEAD: f64 = 0.005;
@@ -39,7 +39,7 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
         let measured = compare(
             what,
             setup.repetition(),
-            Some(&mut || runtime.block_on(browser.must(&page)).map(|_| 1)),
+            &mut || runtime.block_on(browser.must(&page)).map(|_| 1),
             &mut || {
                 for read in &reads {
                     runtime.block_on(client.must(read))?;
@@ -47,9 +47,8 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
                 Ok(1)
             },
         )?;
-        let (page, reads) = figures(&measured);
-        let line = TargetLine::new(what, Unit::Seconds, page).beside(reads);
-        lines.add(line.at_most("2× + 5 ms", 2.0 * reads.value + OVERHEAD));
+        let most = 2.0 * measured.beside_value() + OVERHEAD;
+        lines.add(measured.at_most("2× + 5 ms", most));
     }
     setup.runtime.block_on(server.process.end())
 }

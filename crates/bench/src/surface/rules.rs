@@ -11,9 +11,9 @@ use store::{Catalog as _, EmbeddedStore, Store};
 
 use super::directory::{open, settings};
 use super::request::BenchRequest;
-use super::{Lines, Setup, figures};
+use super::{Lines, Setup};
 use crate::measure::compare;
-use crate::{BenchError, Figure, PROBES, TargetLine, Unit};
+use crate::{BenchError, PROBES};
 
 /// At most so many times as long as without a rule.
 const MOST: f64 = 1.5;
@@ -63,21 +63,12 @@ pub(super) fn measure(setup: &Setup<'_>, lines: &mut Lines<'_>) -> Result<(), Be
             let ask =
                 |reader: &GrantReader| Ok(setup.runtime.block_on(request.in_process(reader))?);
             let what = format!("{what}, {rule}");
-            let in_turns = compare(
-                &what,
-                setup.repetition(),
-                Some(&mut || ask(&ruled)),
-                &mut || ask(&plain),
-            )?;
+            let in_turns = compare(&what, setup.repetition(), &mut || ask(&ruled), &mut || {
+                ask(&plain)
+            })?;
             // Fewer records are found under a rule.
-            let (ours, beside) = figures(&in_turns);
-            let [ours, beside] = [ours, beside].map(|figure| Figure {
-                found: None,
-                ..figure
-            });
-            let met = ours.value <= MOST * beside.value;
-            let line = TargetLine::new(&what, Unit::Seconds, ours).beside(beside);
-            lines.add(line.with_target("1.5× of it", met));
+            let most = MOST * in_turns.beside_value();
+            lines.add(in_turns.without_found().at_most("1.5× of it", most));
         }
     }
     Ok(())

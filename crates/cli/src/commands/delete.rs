@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     related.retain(|one| !one.records.is_empty());
     let kept: Vec<String> = related
         .iter()
-        .map(|one| one.told(&context.command("delete")))
+        .map(|one| one.describe(&context.command("delete")))
         .collect();
     if !options.yes {
         if !output.is_json() {
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
         }
         ask(options, context, &records)?;
     }
-    let what = told(&records);
+    let what = describe(&records);
     let deleted: Deleted = owner.post(&RequestPath::new("/owner/delete"), &Deletion { records })?;
     if output.is_json() {
         return output.json(&as_json(deleted.records, &related));
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
 
 /// Goes on only if a person agrees, who sees each record that is meant.
 fn ask(options: &Options, context: &Context, records: &[RecordName]) -> CommandResult {
-    let what = told(records);
+    let what = describe(records);
     let question = match records {
         [_] => format!("Delete {what}?"),
         several => {
@@ -110,7 +110,7 @@ fn ask(options: &Options, context: &Context, records: &[RecordName]) -> CommandR
 }
 
 /// One record by its id, several by their number.
-fn told(records: &[RecordName]) -> String {
+fn describe(records: &[RecordName]) -> String {
     match records {
         [only] => visible(&handle_text(only)),
         several => counted(several.len() as u64, "record", "records"),

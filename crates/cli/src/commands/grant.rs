@@ -8,7 +8,7 @@ mod show;
 mod template;
 
 use clap::{Args, Subcommand};
-use grants::Shown;
+use grants::GrantDetails;
 
 use crate::commands::grants::all_grants;
 use crate::context::Context;
@@ -100,7 +100,7 @@ fn with_similar_ids(error: OwnerError, id: &str, owner: &OwnerClient) -> Failure
 }
 
 /// One grant or package, with so many of its last calls.
-fn fetch_grant(owner: &OwnerClient, id: &str, calls: usize) -> Result<Shown, OwnerError> {
+fn fetch_grant(owner: &OwnerClient, id: &str, calls: usize) -> Result<GrantDetails, OwnerError> {
     let target = RequestPath::new("/owner/grant").param("id", id);
     owner.get(&target.param("calls", &calls.to_string()))
 }

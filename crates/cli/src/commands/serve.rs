@@ -144,11 +144,11 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     });
     runtime.shutdown_timeout(LAST_WORK);
     drop(updater);
-    served.and(leave(&*store, &log))
+    served.and(end_node(&*store, &log))
 }
 
 /// Writes what was disclosed, and says that this node ends. Others find out by themselves where that cannot be said.
-fn leave(store: &dyn Store, log: &DisclosureLog) -> CommandResult {
+fn end_node(store: &dyn Store, log: &DisclosureLog) -> CommandResult {
     let flushed = flush(log);
     let _ = store.leave();
     flushed

@@ -4,19 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench::{BenchOptions, NodesOptions};
-use contract::time::{Clock, Instant};
+use bench::{BenchOptions, NodesOptions, SystemClock};
 use serde_json::Value;
 
 use super::Nodes;
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Instant {
-        Instant(jiff::Timestamp::now().as_microsecond())
-    }
-}
 
 #[test]
 fn nodes_are_measured_beside_the_embedded_store() {

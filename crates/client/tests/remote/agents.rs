@@ -9,14 +9,16 @@ use contract::time::Clock as _;
 use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
-use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, TOKEN, cache_with, http, json, shown};
+use crate::fake::{
+    Fake, LIMITS, NOW, ReceivedRequest, Reply, TOKEN, cache_with, http, json, shown,
+};
 
 fn records() -> Get {
     Get::v1(["streams", "orders", "records"])
 }
 
 /// A server whose schema is answered by this, and whose records are there for everybody.
-async fn over(schema: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Fake {
+async fn over(schema: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Fake {
     Fake::start(move |asked, _| {
         if asked.path().starts_with("/v1/schema") {
             return schema(asked);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
-use crate::fake::{Asked, Fake, http, json};
+use crate::fake::{Fake, ReceivedRequest, http, json};
 use crate::renewing::{NEW, OLD, ROTATED, Stored, ask_at_once, file, reply, status_of};
 
 /// The same file with a token that ends then.
@@ -29,7 +29,7 @@ async fn a_token_is_renewed_ahead_of_its_end() {
         }
         let asked = fake.asked();
         let bearers = asked.iter().filter(|one| one.path().starts_with("/v1"));
-        assert!(bearers.map(Asked::bearer).eq([NEW, NEW]), "{at}");
+        assert!(bearers.map(ReceivedRequest::bearer).eq([NEW, NEW]), "{at}");
         assert_eq!(fake.count("/oauth/token"), 1, "{at}");
         let kept = &stored.file()["credential"];
         assert_eq!(kept["refresh_token"], ROTATED);

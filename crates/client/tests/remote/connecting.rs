@@ -10,12 +10,17 @@ use contract::time::{Clock as _, Instant};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, TOKEN, cache_with, http, json, shown};
+use crate::fake::{
+    Fake, LIMITS, NOW, ReceivedRequest, Reply, TOKEN, cache_with, http, json, shown,
+};
 
 const DEVICE: &str = "dc_secret_0123456789";
 
 /// An authorization server that answers polls with one code after the other, then with this.
-fn flow(polls: &[&str], last: Value) -> impl Fn(&Asked, &str) -> Reply + Send + Sync + use<> {
+fn flow(
+    polls: &[&str],
+    last: Value,
+) -> impl Fn(&ReceivedRequest, &str) -> Reply + Send + Sync + use<> {
     let polls: Vec<String> = polls.iter().rev().map(|code| (*code).to_owned()).collect();
     let polls = Mutex::new(polls);
     move |asked, own| match asked.path() {
@@ -263,7 +268,7 @@ async fn a_server_that_cannot_do_this_says_so() {
 }
 
 /// A server that offers a code by a browser only, and says who it is.
-fn by_browser(asked: &Asked, own: &str) -> Reply {
+fn by_browser(asked: &ReceivedRequest, own: &str) -> Reply {
     match asked.path() {
         "/.well-known/oauth-protected-resource" => json(
             200,

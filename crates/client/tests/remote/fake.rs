@@ -22,13 +22,13 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) line: String,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (found, value) = line.split_once(": ")?;
@@ -76,7 +76,7 @@ pub(crate) fn json(status: u16, body: &Value) -> Reply {
 /// A running fake. It ends with the test.
 pub(crate) struct Fake {
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     task: JoinHandle<()>,
 }
 
@@ -89,7 +89,7 @@ impl Drop for Fake {
 impl Fake {
     /// Starts with what to answer; the second argument of the closure is the address of the fake itself.
     pub(crate) async fn start(
-        reply: impl Fn(&Asked, &str) -> Reply + Send + Sync + 'static,
+        reply: impl Fn(&ReceivedRequest, &str) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -104,7 +104,7 @@ impl Fake {
         Self { url, asked, task }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -126,7 +126,11 @@ impl Fake {
     }
 }
 
-async fn answer(mut stream: TcpStream, log: &Mutex<Vec<Asked>>, reply: impl Fn(&Asked) -> Reply) {
+async fn answer(
+    mut stream: TcpStream,
+    log: &Mutex<Vec<ReceivedRequest>>,
+    reply: impl Fn(&ReceivedRequest) -> Reply,
+) {
     let Some(asked) = read(&mut stream).await else {
         return;
     };
@@ -146,13 +150,13 @@ async fn answer(mut stream: TcpStream, log: &Mutex<Vec<Asked>>, reply: impl Fn(&
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let line = head.lines().next().unwrap_or_default().to_owned();
-            let asked = Asked {
+            let asked = ReceivedRequest {
                 line,
                 head: head.to_owned(),
                 body: body.to_owned(),

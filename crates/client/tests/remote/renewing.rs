@@ -10,7 +10,7 @@ use contract::time::Clock as _;
 use contract::upstream::{Get, Upstream as _};
 use serde_json::{Value, json};
 
-use crate::fake::{Asked, Fake, LIMITS, NOW, Reply, cache_with, http, json, shown};
+use crate::fake::{Fake, LIMITS, NOW, ReceivedRequest, Reply, cache_with, http, json, shown};
 
 pub(crate) const OLD: &str = "tok_old_0123456789";
 pub(crate) const NEW: &str = "tok_new_0123456789";
@@ -18,7 +18,7 @@ pub(crate) const REFRESH: &str = "ref_old_0123456789";
 pub(crate) const ROTATED: &str = "ref_new_0123456789";
 
 /// A resource server that takes only the new token, and an authorization server that gives it for the old refresh token.
-pub(crate) fn reply(asked: &Asked, own: &str) -> Reply {
+pub(crate) fn reply(asked: &ReceivedRequest, own: &str) -> Reply {
     match asked.path() {
         "/.well-known/oauth-authorization-server" => json(
             200,
@@ -58,7 +58,7 @@ pub(crate) struct Stored {
 impl Stored {
     /// A server that answers like this, and a credential for it.
     pub(crate) async fn over(
-        reply: impl Fn(&Asked, &str) -> Reply + Send + Sync + 'static,
+        reply: impl Fn(&ReceivedRequest, &str) -> Reply + Send + Sync + 'static,
     ) -> (Fake, Self) {
         let fake = Fake::start(reply).await;
         let stored = Self::new(&fake, &file(&fake.url));

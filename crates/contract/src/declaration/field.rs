@@ -163,12 +163,8 @@ pub(super) fn read(
     let Some(mut property) = standing.object(&mut Mistakes::default()) else {
         return field;
     };
-    field.role = property
-        .optional("x_pdpp_role")
-        .and_then(|role| role.text(mistakes));
-    field.presentation_type = property
-        .optional("x_pdpp_type")
-        .and_then(|kind| kind.text(mistakes));
+    field.role = property.text("x_pdpp_role", mistakes);
+    field.presentation_type = property.text("x_pdpp_type", mistakes);
     if shape.types.as_ref().is_some_and(Vec::is_empty) {
         let rule = "no value can have this field: what it says and what it refers to contradict each other";
         mistakes.add(&node.path, rule);
@@ -197,15 +193,9 @@ pub(super) fn read_types(node: &Node, mistakes: &mut Mistakes) -> Vec<JsonType> 
     }
     let mut types = Vec::new();
     for item in node.filled_array(mistakes).unwrap_or_default() {
-        match item.choice(&JsonType::NAMES, mistakes) {
-            Some(declared) if types.contains(&declared) => {
-                mistakes.add(
-                    &item.path,
-                    format!("type names must be unique, {declared} is repeated"),
-                );
-            }
-            Some(declared) => types.push(declared),
-            None => {}
+        if let Some(declared) = item.choice(&JsonType::NAMES, mistakes) {
+            let rule = "type names must be unique";
+            mistakes.push_unique(&mut types, declared, &item.path, rule);
         }
     }
     types
@@ -238,7 +228,7 @@ fn items(node: &Node) -> Option<FieldKind> {
     }
     let mut items = node.object(ignored)?;
     let types = read_types(&items.optional("type")?, ignored);
-    let format = items.optional("format").and_then(|node| node.text(ignored));
+    let format = items.text("format", ignored);
     Some(kind(&types, format.as_deref())).filter(|kind| kind.is_scalar())
 }
 
@@ -249,10 +239,7 @@ fn check_blob_ref(field: &FieldDeclaration, property: &mut Object, mistakes: &mu
         mistakes.add(&path, "blob_ref must have type object");
         return;
     }
-    match property
-        .optional("properties")
-        .and_then(|node| node.object(mistakes))
-    {
+    match property.object("properties", mistakes) {
         None => mistakes.add(&path, "blob_ref must have properties"),
         Some(properties) => {
             if !properties

@@ -129,13 +129,8 @@ impl Outline {
         for item in items {
             match self.field(item, used, mistakes) {
                 Some(name) if names.contains(&name) => {
-                    mistakes.add(
-                        &item.path,
-                        format!(
-                            "fields must be unique, {name:?} is repeated",
-                            name = name.as_str()
-                        ),
-                    );
+                    let rule = format!("fields must be unique, {:?} is repeated", name.as_str());
+                    mistakes.add(&item.path, rule);
                 }
                 Some(name) => names.push(name),
                 None => {}

@@ -24,8 +24,8 @@ pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, Declara
         Form::Declaration => read_identity(&mut file, &mut mistakes),
         Form::Manifest => read_manifest(&mut file, &mut mistakes),
     };
-    let streams_node = file.required("streams", &mut mistakes);
-    let stream_nodes = streams_node
+    let stream_nodes = file
+        .required("streams", &mut mistakes)
         .and_then(|node| node.filled_array(&mut mistakes))
         .unwrap_or_default();
     let outlines = read_outlines(&stream_nodes, reading, &mut mistakes);
@@ -92,15 +92,11 @@ struct Identity {
 }
 
 fn read_identity(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity> {
-    if let Some(node) = file.required("protocol_version", mistakes) {
-        node.choice(&[(PROTOCOL_VERSION, ())], mistakes);
-    }
+    file.required_choice("protocol_version", &[(PROTOCOL_VERSION, ())], mistakes);
     let source = file
         .required("source", mistakes)
         .and_then(|node| read_source(&node, mistakes));
-    let version = file
-        .required("declaration_version", mistakes)
-        .and_then(|node| node.text(mistakes));
+    let version = file.required_text("declaration_version", mistakes);
     let publisher_id = read_only_member(file, "publisher", "id", mistakes);
     let display_name = read_only_member(file, "display", "name", mistakes);
     let (source, connector_key) = source?;
@@ -114,20 +110,14 @@ fn read_identity(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity>
 }
 
 fn read_manifest(file: &mut Object, mistakes: &mut Mistakes) -> Option<Identity> {
-    if let Some(node) = file.required("protocol_version", mistakes) {
-        node.choice(&[(PROTOCOL_VERSION, ())], mistakes);
-    }
+    file.required_choice("protocol_version", &[(PROTOCOL_VERSION, ())], mistakes);
     let node = match file.optional("manifest_uri") {
         Some(node) => Some(node),
         None => file.required("connector_id", mistakes),
     };
     let source = node.and_then(|node| read_source_id(&node, mistakes));
-    let version = file
-        .required("version", mistakes)
-        .and_then(|node| node.text(mistakes));
-    let display_name = file
-        .optional("display_name")
-        .and_then(|node| node.text(mistakes));
+    let version = file.required_text("version", mistakes);
+    let display_name = file.text("display_name", mistakes);
     let (id, connector_key) = source?;
     if let Some(node) = file.optional("connector_key")
         && node.text(mistakes)? != connector_key.as_str()
@@ -166,9 +156,7 @@ fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, Connecto
         ("connector", SourceKind::Connector),
         ("provider_native", SourceKind::ProviderNative),
     ];
-    let kind = object
-        .required("kind", mistakes)
-        .and_then(|node| node.choice(&kinds, mistakes));
+    let kind = object.required_choice("kind", &kinds, mistakes);
     let id = object
         .required("id", mistakes)
         .and_then(|node| read_source_id(&node, mistakes));
@@ -184,18 +172,14 @@ fn read_only_member(
     member: &'static str,
     mistakes: &mut Mistakes,
 ) -> Option<String> {
-    let mut object = file.optional(name)?.object(mistakes)?;
-    let text = object
-        .required(member, mistakes)
-        .and_then(|node| node.text(mistakes));
+    let mut object = file.object(name, mistakes)?;
+    let text = object.required_text(member, mistakes);
     object.finish_with_extensions(mistakes);
     text
 }
 
 fn read_extensions(file: &mut Object, mistakes: &mut Mistakes) -> BTreeMap<String, String> {
-    let object = file
-        .optional("extensions")
-        .and_then(|node| node.object(mistakes));
+    let object = file.object("extensions", mistakes);
     let members = object.map(|object| object.members()).unwrap_or_default();
     members
         .into_iter()
@@ -222,13 +206,9 @@ fn read_stream(
         ("append", Semantics::AppendOnly),
         ("immutable_log", Semantics::AppendOnly),
     ];
-    let semantics = stream
-        .required("semantics", mistakes)
-        .and_then(|node| node.choice(&semantics, mistakes));
+    let semantics = stream.required_choice("semantics", &semantics, mistakes);
     let primary_key = read_primary_key(&mut stream, outline, mistakes);
-    let description = stream
-        .optional("description")
-        .and_then(|node| node.text(mistakes));
+    let description = stream.text("description", mistakes);
     let label = read_label(&mut stream, mistakes);
     let mut single = |name, used, mistakes: &mut Mistakes| {
         let node = stream.optional(name)?;
@@ -280,35 +260,22 @@ fn read_primary_key(
 }
 
 fn read_label(stream: &mut Object, mistakes: &mut Mistakes) -> Option<String> {
-    let mut display = stream.optional("display")?.object(mistakes)?;
-    let label = display
-        .optional("label")
-        .and_then(|node| node.text(mistakes));
-    if let Some(node) = display.optional("detail") {
-        node.text(mistakes);
-    }
+    let mut display = stream.object("display", mistakes)?;
+    let label = display.text("label", mistakes);
+    display.text("detail", mistakes);
     display.finish_with_extensions(mistakes);
     label
 }
 
 fn read_selection(stream: &mut Object, mistakes: &mut Mistakes) -> Selection {
     let mut selection = Selection::default();
-    let Some(mut object) = stream
-        .optional("selection")
-        .and_then(|node| node.object(mistakes))
-    else {
+    let Some(mut object) = stream.object("selection", mistakes) else {
         return selection;
     };
-    if let Some(fields) = object
-        .optional("fields")
-        .and_then(|node| node.boolean(mistakes))
-    {
+    if let Some(fields) = object.boolean("fields", mistakes) {
         selection.fields = fields;
     }
-    if let Some(resources) = object
-        .optional("resources")
-        .and_then(|node| node.boolean(mistakes))
-    {
+    if let Some(resources) = object.boolean("resources", mistakes) {
         selection.resources = resources;
     }
     object.finish_with_extensions(mistakes);
@@ -321,10 +288,7 @@ pub(super) fn objects(
     name: &'static str,
     mistakes: &mut Mistakes,
 ) -> Vec<Object> {
-    let items = parent
-        .optional(name)
-        .and_then(|node| node.array(mistakes))
-        .unwrap_or_default();
+    let items = parent.array(name, mistakes).unwrap_or_default();
     items
         .iter()
         .filter_map(|item| item.object(mistakes))
@@ -340,9 +304,7 @@ fn read_views(stream: &mut Object, outline: &Outline, mistakes: &mut Mistakes) -
                 .map_err(|error| mistakes.add(&node.path, error.to_string()))
                 .ok()
         });
-        let label = object
-            .optional("label")
-            .and_then(|node| node.text(mistakes));
+        let label = object.text("label", mistakes);
         let fields = object.required("fields", mistakes);
         let fields = fields
             .map(|node| outline.some_fields(&node, FieldUse::Shown, mistakes))
@@ -370,12 +332,8 @@ fn read_presets(
 ) -> Vec<SelectionPreset> {
     let mut presets: Vec<SelectionPreset> = Vec::new();
     for mut object in objects(file, "selection_presets", mistakes) {
-        let id = object
-            .required("id", mistakes)
-            .and_then(|node| node.text(mistakes));
-        let label = object
-            .optional("label")
-            .and_then(|node| node.text(mistakes));
+        let id = object.required_text("id", mistakes);
+        let label = object.text("label", mistakes);
         let parts = object
             .required("streams", mistakes)
             .and_then(|node| node.filled_array(mistakes));

@@ -17,10 +17,7 @@ pub(super) fn read(
     relationships: &[String],
     mistakes: &mut Mistakes,
 ) -> QueryCapabilities {
-    let Some(mut query) = stream
-        .optional("query")
-        .and_then(|node| node.object(mistakes))
-    else {
+    let Some(mut query) = stream.object("query", mistakes) else {
         return QueryCapabilities::default();
     };
     let range_filters = read_range_filters(&mut query, outline, mistakes);
@@ -42,23 +39,15 @@ fn read_range_filters(
     outline: &Outline,
     mistakes: &mut Mistakes,
 ) -> BTreeMap<FieldName, Vec<FilterOperator>> {
-    let object = query
-        .optional("range_filters")
-        .and_then(|node| node.object(mistakes));
+    let object = query.object("range_filters", mistakes);
     let mut filters = BTreeMap::new();
     for (name, node) in object.map(|object| object.members()).unwrap_or_default() {
         let mut operators = Vec::new();
         for item in node.filled_array(mistakes).unwrap_or_default() {
             let names = FilterOperator::ALL.map(|operator| (operator.as_str(), operator));
-            match item.choice(&names, mistakes) {
-                Some(operator) if operators.contains(&operator) => {
-                    mistakes.add(
-                        &item.path,
-                        format!("operators must be unique, {operator} is repeated"),
-                    );
-                }
-                Some(operator) => operators.push(operator),
-                None => {}
+            if let Some(operator) = item.choice(&names, mistakes) {
+                let rule = "operators must be unique";
+                mistakes.push_unique(&mut operators, operator, &item.path, rule);
             }
         }
         let used = if operators.contains(&FilterOperator::Contains) {
@@ -85,15 +74,9 @@ fn read_expand(
 ) -> Vec<Expand> {
     let mut expands: Vec<Expand> = Vec::new();
     for mut object in objects(query, "expand", mistakes) {
-        let name = object
-            .required("name", mistakes)
-            .and_then(|node| node.text(mistakes));
-        let default_limit = object
-            .optional("default_limit")
-            .and_then(|node| node.positive(mistakes));
-        let max_limit = object
-            .optional("max_limit")
-            .and_then(|node| node.positive(mistakes));
+        let name = object.required_text("name", mistakes);
+        let default_limit = object.positive("default_limit", mistakes);
+        let max_limit = object.positive("max_limit", mistakes);
         let path = object.path.clone();
         object.finish_with_extensions(mistakes);
         let max_limit = max_limit.unwrap_or(EXPAND_MAX_LIMIT);
@@ -132,10 +115,7 @@ fn read_search(
     outline: &Outline,
     mistakes: &mut Mistakes,
 ) -> (Vec<FieldName>, Vec<FieldName>) {
-    let Some(mut search) = query
-        .optional("search")
-        .and_then(|node| node.object(mistakes))
-    else {
+    let Some(mut search) = query.object("search", mistakes) else {
         return (Vec::new(), Vec::new());
     };
     let lexical = read_list(
@@ -161,11 +141,8 @@ fn read_aggregations(
     outline: &Outline,
     mistakes: &mut Mistakes,
 ) -> Option<Aggregations> {
-    let mut object = query.optional("aggregations")?.object(mistakes)?;
-    let count = object
-        .optional("count")
-        .and_then(|node| node.boolean(mistakes))
-        .unwrap_or(false);
+    let mut object = query.object("aggregations", mistakes)?;
+    let count = object.boolean("count", mistakes).unwrap_or(false);
     let mut list =
         |name, used, mistakes: &mut Mistakes| read_list(&mut object, name, used, outline, mistakes);
     let aggregations = Aggregations {
@@ -189,6 +166,6 @@ fn read_list(
     outline: &Outline,
     mistakes: &mut Mistakes,
 ) -> Vec<FieldName> {
-    let items = object.optional(name).and_then(|node| node.array(mistakes));
+    let items = object.array(name, mistakes);
     outline.fields(&items.unwrap_or_default(), used, mistakes)
 }

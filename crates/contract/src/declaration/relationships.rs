@@ -18,9 +18,7 @@ pub(super) fn read(
     let mut relationships: Vec<Relationship> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for mut object in objects(stream, "relationships", mistakes) {
-        let name = object
-            .required("name", mistakes)
-            .and_then(|node| node.text(mistakes));
+        let name = object.required_text("name", mistakes);
         let related = object.required("stream", mistakes);
         let related = related.and_then(|node| outlines.resolve(&node, mistakes));
         let foreign_key = object.required("foreign_key", mistakes);
@@ -28,8 +26,7 @@ pub(super) fn read(
             ("has_many", Cardinality::HasMany),
             ("has_one", Cardinality::HasOne),
         ];
-        let cardinality = object.required("cardinality", mistakes);
-        let cardinality = cardinality.and_then(|node| node.choice(&cardinalities, mistakes));
+        let cardinality = object.required_choice("cardinality", &cardinalities, mistakes);
         let pair = related.map(|related| Pair { own, related });
         let key = pair.zip(foreign_key).zip(cardinality);
         let key = key.and_then(|((pair, node), cardinality)| {

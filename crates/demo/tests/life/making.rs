@@ -1,6 +1,7 @@
 //! How the life is made: the same bytes each time, in these amounts, with everything strange that real data has.
 
 use contract::declaration::{Declaration, plan_change};
+use contract::id::hex;
 use demo::Life;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -23,12 +24,7 @@ fn the_life_is_the_same_on_every_machine() {
             .iter()
             .for_each(|file| hasher.update(&file.bytes));
     }
-    let digest: Vec<String> = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(digest.concat(), DIGEST);
+    assert_eq!(hex(hasher.finalize()), DIGEST);
 }
 
 #[test]

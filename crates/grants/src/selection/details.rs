@@ -106,9 +106,7 @@ fn read_detail(node: &Node, mistakes: &mut Mistakes) -> Option<Detail> {
         .required("purpose_code", mistakes)
         .and_then(|node| read_purpose(&node, mistakes));
     let purpose_description = optional_text(&mut members, "purpose_description", mistakes);
-    let access_mode = members
-        .required("access_mode", mistakes)
-        .and_then(|node| node.choice(&ACCESS_MODES, mistakes));
+    let access_mode = members.required_choice("access_mode", &ACCESS_MODES, mistakes);
     let retention = members
         .optional("retention")
         .and_then(|node| read_retention(&node, mistakes));

@@ -107,7 +107,7 @@ const SHORT: usize = 64;
 const BEGINNING: usize = 56;
 
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct CompactText {
     pub(crate) text: String,
     /// The members that are not there whole.
     pub(crate) cut: Vec<String>,
@@ -115,7 +115,7 @@ pub(crate) struct Shown {
 
 /// A payload within so many bytes: what says what the record is first, where names are given that do, its longest text last.
 /// Bytes written as base64 are never shown.
-pub(super) fn payload(members: &Map<String, Value>, about: About<'_>, width: usize) -> Shown {
+pub(super) fn payload(members: &Map<String, Value>, about: About<'_>, width: usize) -> CompactText {
     let ordered = ordered(members, about);
     let levels = LEVELS
         .iter()
@@ -158,7 +158,7 @@ fn ordered<'a>(members: &'a Map<String, Value>, about: About<'a>) -> Ordered<'a>
     }
 }
 
-fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown> {
+fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<CompactText> {
     if level.least_of(members) > width {
         return None;
     }
@@ -178,12 +178,12 @@ fn try_level(members: &Ordered<'_>, level: Level, width: usize) -> Option<Shown>
     }
     let mut text = writer.text;
     text.push('}');
-    (text.len() <= width).then_some(Shown { text, cut })
+    (text.len() <= width).then_some(CompactText { text, cut })
 }
 
 /// As many members as fit: first those that lead, then short texts, which say what a record is, then other short values, then
 /// beginnings. A long text keeps room for its beginning, so that something of what was written is seen.
-fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
+fn first_members(members: &Ordered<'_>, width: usize) -> CompactText {
     let all = &members.all;
     let mut room = width.saturating_sub("{,…}".len());
     let mut pieces = pieces(members, width, room);
@@ -225,7 +225,7 @@ fn first_members(members: &Ordered<'_>, width: usize) -> Shown {
     }
     separate(&mut text);
     text.push_str("…}");
-    Shown { text, cut }
+    CompactText { text, cut }
 }
 
 /// Each member as short as it is shown beside others, where it fits at all and says more than the key.
@@ -400,7 +400,7 @@ impl Writer {
 mod tests {
     use super::*;
 
-    fn shown(value: &Value, width: usize) -> Shown {
+    fn shown(value: &Value, width: usize) -> CompactText {
         let about = About {
             leading: &[],
             key: None,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Number, Value};
 
 use super::bytes::is_bytes;
-use super::compact::{self, About, Shown};
+use super::compact::{self, About, CompactText};
 use super::shrink;
 use crate::args::Scalar;
 
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
     }
 
     /// As much of them as fits so many bytes of one line.
-    pub(crate) fn shown(&self, about: About<'_>, width: usize) -> Shown {
+    pub(crate) fn shown(&self, about: About<'_>, width: usize) -> CompactText {
         compact::payload(&self.0, about, width)
     }
 }
@@ -158,7 +158,7 @@ impl<'a> FieldValue<'a> {
     }
 
     /// A text as it is, anything else as compact JSON without bytes.
-    pub(crate) fn written(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         match self.0 {
             Value::String(text) => text.clone(),
             value => super::bytes::without_bytes(value).to_string(),

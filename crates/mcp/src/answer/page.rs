@@ -148,6 +148,7 @@ mod tests {
             json!({"data": [1, 2]}),
             json!({"records": [1, 2]}),
             json!({"data": {"records": [1, 2]}}),
+            json!({"data": {"data": [1, 2]}}),
             json!([1, 2]),
         ] {
             assert_eq!(entries(&body, &RECORDS).len(), 2, "{body}");
@@ -158,6 +159,8 @@ mod tests {
             json!({"hits": [1]}),
             json!({"data": [1]}),
             json!({"data": {"results": [1]}}),
+            json!({"data": {"data": [1]}}),
+            json!([1]),
         ] {
             assert_eq!(entries(&body, &HITS).len(), 1, "{body}");
         }
@@ -171,6 +174,7 @@ mod tests {
             json!({"has_more": true, "next_cursor": "c", "data": []}),
             json!({"meta": {"has_more": true, "next_cursor": "c"}, "data": []}),
             json!({"data": {"has_more": true, "next_cursor": "c", "records": []}}),
+            json!({"meta": {"has_more": true, "next_cursor": "c"}, "records": []}),
         ] {
             let page = page::<()>(&body, Vec::new());
             assert_eq!((page.has_more, page.next_cursor()), (Some(true), Some("c")));

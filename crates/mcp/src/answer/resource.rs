@@ -71,7 +71,7 @@ fn preview(identity: &Identity, name: &str, value: &Value, size: usize) -> Value
     } else {
         Read::field(identity, name, FieldValue::new(value))
     };
-    let written = FieldValue::new(value).written();
+    let written = FieldValue::new(value).into_text();
     json!({
         "preview": plain::cut(&written, budget::PREVIEW),
         "truncated": true,

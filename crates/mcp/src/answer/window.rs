@@ -177,6 +177,8 @@ mod tests {
             json!({"text":"abc","start_chars":3,"total_chars":9}),
             json!({"text":"","start_chars":0,"total_chars":9}),
             json!({"text":"abc","start_chars":-1,"total_chars":9}),
+            json!({"text":7,"start_chars":0,"total_chars":7}),
+            json!([]),
         ] {
             let read = received(&json!({"window":window}), &selector(0, 10));
             assert!(read.is_err(), "{window}: {read:?}");
@@ -196,7 +198,9 @@ mod tests {
 
     #[test]
     fn a_server_that_ignores_the_selector_is_cut_to_it() {
-        let body = json!({"window":{"text":"0123456789","start_chars":0,"total_chars":10,"complete":true}});
+        let text = "0123456789".repeat(40_000);
+        let body =
+            json!({"window":{"text":text,"start_chars":0,"total_chars":400_000,"complete":true}});
         let read = received(&body, &selector(4, 3)).unwrap();
         assert_eq!(read.window.text, "456");
         assert!(read.is_recomputed && !read.window.complete);

@@ -78,7 +78,7 @@ impl Given {
 
 impl Scalar {
     /// As it stands in a question.
-    pub(super) fn written(&self) -> String {
+    pub(super) fn to_param(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Number(number) => number.to_string(),

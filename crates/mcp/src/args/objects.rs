@@ -99,11 +99,11 @@ impl Argument for Filter {
         for (field, condition) in &self.0.0 {
             match condition {
                 Condition::Equals(value) => {
-                    question.push(format!("{name}[{field}]"), value.written());
+                    question.push(format!("{name}[{field}]"), value.to_param());
                 }
                 Condition::Range(range) => {
                     for (operator, bound) in &range.0 {
-                        question.push(format!("{name}[{field}][{operator}]"), bound.written());
+                        question.push(format!("{name}[{field}][{operator}]"), bound.to_param());
                     }
                 }
             }

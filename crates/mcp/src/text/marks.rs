@@ -54,7 +54,7 @@ fn centred(source: &str, words: &str, bytes: usize) -> (String, bool) {
     let mut room = bytes;
     loop {
         let (start, end) = window(&plain, centre, room);
-        let (text, cut) = written(&plain, (start, end), &spans);
+        let (text, cut) = marked(&plain, start, end, &spans);
         if text.len() <= bytes || room < 16 {
             return (text, cut);
         }
@@ -155,7 +155,7 @@ fn word_end(plain: &str, end: usize, limit: usize) -> usize {
     space.map_or(end, |(at, _)| from + at)
 }
 
-fn written(plain: &str, (start, end): (usize, usize), spans: &[(usize, usize)]) -> (String, bool) {
+fn marked(plain: &str, start: usize, end: usize, spans: &[(usize, usize)]) -> (String, bool) {
     let mut text = String::new();
     let (cut_before, cut_after) = (start > 0, end < plain.len());
     if cut_before {

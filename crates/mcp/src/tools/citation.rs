@@ -4,7 +4,7 @@ use contract::upstream::Get;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
-use super::read_record_field::{Asked, FieldContent, RecordContent, first_line};
+use super::read_record_field::{FieldContent, FieldRequest, RecordContent, first_line};
 use crate::answer::CheckedCitation;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -24,7 +24,7 @@ struct Content<'a> {
     request_id: Option<&'a str>,
 }
 
-pub(super) async fn check(call: Call<'_>, asked: &Asked, cite: &str) -> ToolResult {
+pub(super) async fn check(call: Call<'_>, asked: &FieldRequest, cite: &str) -> ToolResult {
     let handle = &asked.handle;
     let path = [
         "streams",

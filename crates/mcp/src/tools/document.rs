@@ -32,7 +32,7 @@ const ALL: Longer = Longer {
     than_bytes: 0,
 };
 
-pub(super) struct Asked<'a> {
+pub(super) struct FetchRequest<'a> {
     /// The id as the caller wrote it.
     pub(super) given: &'a str,
     pub(super) handle: &'a RecordHandle,
@@ -104,7 +104,7 @@ struct LeftOut<'a> {
 impl<'a> Document<'a> {
     pub(super) fn new(
         payload: &'a Payload,
-        asked: &'a Asked<'_>,
+        asked: &'a FetchRequest<'_>,
         identity: &'a Identity,
         provider: Option<&str>,
     ) -> Self {
@@ -441,7 +441,7 @@ fn way_on(fields: &Fields<'_>, identity: &Identity, left_out: Option<ToolCall>) 
     let readable = fields.iter().filter(|(name, value)| {
         ladder::is_readable(name) && matches!(value.content(), Content::Text | Content::Json)
     });
-    let sized = readable.map(|(name, value)| (value.written().len(), name));
+    let sized = readable.map(|(name, value)| (value.into_text().len(), name));
     let largest = sized.max_by_key(|(size, _)| *size);
     match (largest, left_out) {
         (Some((size, _)), Some(read)) if size < budget::FETCH_JSON_CHARS / 2 => Next::Call(read),

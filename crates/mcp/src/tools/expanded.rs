@@ -71,7 +71,7 @@ impl RelationContent {
     }
 }
 
-pub(super) fn written(related: &[Related<'_>], relations: &[Relation]) -> Vec<RelationContent> {
+pub(super) fn contents(related: &[Related<'_>], relations: &[Relation]) -> Vec<RelationContent> {
     let mut room = ALL;
     let asked = relations.iter();
     let found = asked.filter_map(|asked| related.iter().find(|one| one.relation == asked.name));

@@ -4,7 +4,7 @@ use contract::error::{ErrorCode, ReadError};
 use contract::handle::RecordHandle;
 use contract::upstream::Get;
 
-use super::document::{Asked, Document};
+use super::document::{Document, FetchRequest};
 use super::expand::{self, Relation};
 use super::expanded::{self, RelationContent};
 use super::{Definition, Running};
@@ -62,7 +62,7 @@ async fn run(call: Call<'_>, args: FetchArgs) -> ToolResult {
         return Err(not_a_record(request_id));
     };
     let identity = payload.identity(&handle);
-    let asked = Asked {
+    let asked = FetchRequest {
         given: &args.id,
         handle: &handle,
         related: related(call, &payload, &identity, relations).await,
@@ -85,7 +85,7 @@ async fn related(
         return Vec::new();
     }
     let related = payload.related(parent.connection());
-    let mut written = expanded::written(&related, &relations);
+    let mut written = expanded::contents(&related, &relations);
     let is_cut = |relation: &&mut Relation| {
         let mut known = written.iter();
         known.any(|one| one.relation == relation.name && one.is_cut())

@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::fetch;
-use super::read_record_field::{Asked, FieldContent, RecordContent, Source, first_line, shown};
+use super::read_record_field::{
+    FieldContent, FieldRequest, RecordContent, Source, first_line, window_reply,
+};
 use crate::answer::{Blob, Content, FieldValue};
 use crate::args::can_be_listed;
 use crate::budget;
@@ -24,7 +26,7 @@ use crate::tool_call::ToolCall;
 const NEEDS: &str = "with a token for that whole server; one for its /mcp alone is refused there";
 
 /// Reads the one field by way of its record, to say what it is. The refusal stands if that fails.
-pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> ToolResult {
+pub(super) async fn read(call: Call<'_>, asked: &FieldRequest, refusal: Fault) -> ToolResult {
     let next = "call fetch with this id and fields naming this field";
     let Ok(answered) = call.get(question(asked)).await else {
         return Err(refusal.with_next(next));
@@ -55,15 +57,15 @@ pub(super) async fn read(call: Call<'_>, asked: &Asked, refusal: Fault) -> ToolR
     }
 }
 
-fn question(asked: &Asked) -> Get {
+fn question(asked: &FieldRequest) -> Get {
     // A name that would be taken for several is looked for in the whole record.
     let field = Some(asked.field.as_str()).filter(|name| can_be_listed(name));
     fetch::record_question(&asked.handle).with("fields", field)
 }
 
 /// A JSON value, number, boolean or null: a window of it as compact JSON. A text the server calls none, as it is.
-fn json_window(asked: &Asked, source: &Source<'_>, value: FieldValue<'_>) -> ToolResult {
-    let written = value.written();
+fn json_window(asked: &FieldRequest, source: &Source<'_>, value: FieldValue<'_>) -> ToolResult {
+    let written = value.into_text();
     let is_text = value.text().is_some();
     let selector = WindowSelector {
         limit_chars: match (&asked.selector.q, asked.selector.limit_chars) {
@@ -88,11 +90,11 @@ fn json_window(asked: &Asked, source: &Source<'_>, value: FieldValue<'_>) -> Too
         shown_as: (!is_text).then_some("json"),
         ..FieldContent::new(&asked.field)
     };
-    Ok(shown(asked, source, field, (&mut window, &warnings)))
+    Ok(window_reply(asked, source, field, &mut window, &warnings))
 }
 
 /// Bytes kept elsewhere.
-fn blob_reply(asked: &Asked, source: &Source<'_>, blob: &Blob<'_>) -> Reply {
+fn blob_reply(asked: &FieldRequest, source: &Source<'_>, blob: &Blob<'_>) -> Reply {
     let identity = &source.identity;
     let bounded =
         |text: Option<&str>| text.map(|text| plain::cut(text, budget::PREVIEW).into_owned());
@@ -118,7 +120,7 @@ fn blob_reply(asked: &Asked, source: &Source<'_>, blob: &Blob<'_>) -> Reply {
 }
 
 /// Bytes written as base64 inside the record. Every tool leaves them out, so that none is a way on.
-pub(super) fn bytes(asked: &Asked, source: &Source<'_>, size: usize) -> Reply {
+pub(super) fn bytes(asked: &FieldRequest, source: &Source<'_>, size: usize) -> Reply {
     let field = FieldContent {
         kind: Some("string".to_owned()),
         encoding: Some("base64"),
@@ -142,7 +144,7 @@ struct Export {
 
 impl Export {
     /// The record's own route with this field, and the owner's command.
-    fn record(asked: &Asked, identity: &Identity) -> Self {
+    fn record(asked: &FieldRequest, identity: &Identity) -> Self {
         Self {
             route: format!("GET {}", question(asked).target()),
             owner_command: format!("pdpp export {}", plain::token(&identity.id)),
@@ -166,7 +168,7 @@ struct MetadataContent<'a> {
 
 /// An answer without a window: what there is, and how to get it.
 fn metadata(
-    asked: &Asked,
+    asked: &FieldRequest,
     source: &Source<'_>,
     mut field: FieldContent<'_>,
     mut export: Export,
@@ -175,7 +177,7 @@ fn metadata(
     let mut text = format!(
         "{}{} complete=false\nbytes are not shown by any tool\nexport: {}{} for programs, {NEEDS}\nowner: {}",
         first_line(&source.identity, &asked.field),
-        field.written(),
+        field.describe(),
         export.route,
         source
             .provider

@@ -1,6 +1,8 @@
 //! A page that ends by bytes: where its structured content would be over its budget, the server is asked once more for the
 //! number of rows that fit, so that its own cursor goes on exactly there.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
@@ -87,18 +89,19 @@ impl PageSize {
     }
 }
 
-impl Shortened {
-    /// As it stands in a first line, with a space before it.
-    pub(super) fn written(self) -> String {
-        format!(" page_shortened={}of{}", self.shown, self.asked)
+/// As it stands in a first line, with a space before it.
+impl fmt::Display for Shortened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " page_shortened={}of{}", self.shown, self.asked)
     }
 }
 
-impl OverBudget {
-    pub(super) fn written(self) -> String {
-        format!(
-            "over_budget: structured content has {} bytes instead of {}",
-            self.bytes, self.budget
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, budget) = (self.bytes, self.budget);
+        write!(
+            f,
+            "over_budget: structured content has {bytes} bytes instead of {budget}"
         )
     }
 }

@@ -74,7 +74,7 @@ const LONGER: Longer = Longer {
 const FRAME: usize = 128;
 
 /// What was asked for, as far as reading the answer needs it.
-struct Asked<'a> {
+struct ListRequest<'a> {
     args: &'a QueryArgs,
     /// The relations to add, as the schema tells of them.
     relations: Vec<Relation>,
@@ -93,7 +93,7 @@ struct Listed<'a> {
     over_budget: Option<OverBudget>,
 }
 
-impl Asked<'_> {
+impl ListRequest<'_> {
     fn stream(&self) -> &str {
         &self.args.stream
     }
@@ -131,7 +131,7 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
     }
     let connection = args.connection_id.as_deref();
     let wanted = Names::given(args.expand.as_ref());
-    let mut asked = Asked {
+    let mut asked = ListRequest {
         relations: expand::gate(call, &args.stream, connection, &wanted).await?,
         size: PageSize::new(args.limit.map(|limit| limit.0)),
         args: &args,
@@ -153,7 +153,7 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
         // Most pages fit, and then their rows need not be measured.
         if whole > asked.size.bytes
             && !is_asked_again
-            && let Some(rows) = rows_that_fit(asked.size, &answered, &page.data, (&beside, whole))
+            && let Some(rows) = rows_that_fit(asked.size, &answered, &page.data, &beside, whole)
             // A server that fails now has answered before: that answer stands.
             && let Ok(mut shorter) = call.get(question(&asked, rows)).await
         {
@@ -183,7 +183,7 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
 }
 
 /// Learns how the relations that hold more than was sent are read on.
-async fn learn_relations(call: Call<'_>, asked: &mut Asked<'_>, answered: &Answered) {
+async fn learn_relations(call: Call<'_>, asked: &mut ListRequest<'_>, answered: &Answered) {
     if asked.relations.is_empty() {
         return;
     }
@@ -198,7 +198,7 @@ async fn learn_relations(call: Call<'_>, asked: &mut Asked<'_>, answered: &Answe
     expand::learn_filters(call, asked.args.connection_id.as_deref(), cut).await;
 }
 
-fn question(asked: &Asked<'_>, rows: u64) -> Get {
+fn question(asked: &ListRequest<'_>, rows: u64) -> Get {
     let mut question = Get::v1(["streams", asked.stream(), "records"]);
     let mut args = asked.args.clone();
     args.limit = Some(Whole(rows));
@@ -215,7 +215,7 @@ fn question(asked: &Asked<'_>, rows: u64) -> Get {
 }
 
 fn reply(
-    asked: &Asked<'_>,
+    asked: &ListRequest<'_>,
     text: String,
     (mut answered, rows): (Answered, usize),
     mut beside: Around<'_>,
@@ -233,7 +233,7 @@ fn reply(
     Reply::around(text, answered, &beside)
 }
 
-fn ladder(asked: &Asked<'_>, records: &[Record<'_>]) -> Option<Ladder> {
+fn ladder(asked: &ListRequest<'_>, records: &[Record<'_>]) -> Option<Ladder> {
     let listed = records.iter().take(RUNGS);
     let rungs: Vec<Rung> = listed.filter_map(|record| rung(asked, record)).collect();
     if rungs.is_empty() {
@@ -250,7 +250,7 @@ fn has_rung(record: &Record<'_>) -> bool {
     !record.deleted && record.identity.is_some() && record.fields.is_some()
 }
 
-fn rung(asked: &Asked<'_>, record: &Record<'_>) -> Option<Rung> {
+fn rung(asked: &ListRequest<'_>, record: &Record<'_>) -> Option<Rung> {
     let identity = record.identity.as_ref().filter(|_| has_rung(record))?;
     let mut rung = Rung::of_fields(identity, record.fields.as_ref()?, LONGER)?;
     let cut = asked.cut_relations(record).into_iter();
@@ -270,7 +270,8 @@ fn rows_that_fit(
     size: PageSize,
     answered: &Answered,
     records: &[Record<'_>],
-    (beside, whole): (&Around<'_>, usize),
+    beside: &Around<'_>,
+    whole: usize,
 ) -> Option<u64> {
     let rungs = beside
         .content_ladder

@@ -67,7 +67,7 @@ pub(super) static TOOL: Definition = Definition {
         Box::pin(async move {
             let mut args = WindowArgs::read(given)?;
             let cite = args.cite.take();
-            let asked = Asked::from_args(args)?;
+            let asked = FieldRequest::from_args(args)?;
             match cite {
                 Some(cite) => citation::check(call, &asked, &cite).await,
                 None => read(call, asked).await,
@@ -77,13 +77,13 @@ pub(super) static TOOL: Definition = Definition {
 };
 
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct FieldRequest {
     pub(super) handle: RecordHandle,
     pub(super) field: String,
     pub(super) selector: WindowSelector,
 }
 
-impl Asked {
+impl FieldRequest {
     fn from_args(args: WindowArgs) -> Result<Self, Fault> {
         let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
         let handle = target(&args)?;
@@ -215,9 +215,9 @@ fn target(args: &WindowArgs) -> Result<RecordHandle, Fault> {
 }
 
 /// Asks for the window, once, and writes it down.
-pub(crate) async fn read(call: Call<'_>, asked: Asked) -> ToolResult {
+pub(crate) async fn read(call: Call<'_>, asked: FieldRequest) -> ToolResult {
     match call.get(asked.question()).await {
-        Ok(answered) => written(call, &asked, &answered),
+        Ok(answered) => reply(call, &asked, &answered),
         Err(fault) if fault.code() == "field_not_text" || fault.http_status() == Some(422) => {
             not_text::read(call, &asked, fault).await
         }
@@ -225,7 +225,7 @@ pub(crate) async fn read(call: Call<'_>, asked: Asked) -> ToolResult {
     }
 }
 
-fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
+fn reply(call: Call<'_>, asked: &FieldRequest, answered: &Answered) -> ToolResult {
     let bad = |message: &str| {
         let error = ReadError::new(ErrorCode::RsBadResponse, message)
             .with_hint("call fetch with this id instead; the server's windows cannot be trusted");
@@ -260,7 +260,7 @@ fn written(call: Call<'_>, asked: &Asked, answered: &Answered) -> ToolResult {
         kind: kind.map(|kind| plain::line(kind, budget::LABEL)),
         ..FieldContent::new(&asked.field)
     };
-    let reply = shown(asked, &source, field, (&mut received.window, &warnings));
+    let reply = window_reply(asked, &source, field, &mut received.window, &warnings);
     Ok(reply.with_meta(WINDOW_URI_KEY, asked.uri()))
 }
 
@@ -302,7 +302,7 @@ impl<'a> FieldContent<'a> {
     }
 
     /// The same on a first line, each part with a space before it. Of a text the window says it all.
-    pub(super) fn written(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut line = String::new();
         if self.text_like {
             return line;
@@ -366,11 +366,12 @@ struct Content<'a> {
     request_id: Option<&'a str>,
 }
 
-pub(super) fn shown(
-    asked: &Asked,
+pub(super) fn window_reply(
+    asked: &FieldRequest,
     source: &Source<'_>,
     field: FieldContent<'_>,
-    (window, warnings): (&mut Window, &[String]),
+    window: &mut Window,
+    warnings: &[String],
 ) -> Reply {
     let identity = &source.identity;
     // Where the caller names no size, the window has what fits: characters of some scripts have three bytes.
@@ -383,7 +384,7 @@ pub(super) fn shown(
     let window = &*window;
     let (next, previous) = window::neighbours(identity, &asked.field, window, asked.stride());
     let mut text = first_line(identity, &asked.field);
-    text.push_str(&field.written());
+    text.push_str(&field.describe());
     text.push(' ');
     text.push_str(&window::range(window));
     if let Some(cite) = source.cite {

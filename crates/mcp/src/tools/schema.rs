@@ -91,7 +91,7 @@ async fn run(call: Call<'_>, args: SchemaArgs) -> ToolResult {
         return full(call, &scope).await;
     }
     let answered = ask_compact(call, &scope).await?;
-    let read = Read::of(answered, &scope)?;
+    let read = Read::from_answer(answered, &scope)?;
     let around = FRAME + call.provider_url().map_or(0, |url| url.len());
     let rows;
     let (text, data) = if scope.stream.is_some() {
@@ -122,7 +122,7 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
         );
     }
     let answered = call.get(scope.question("detail", "full")).await?;
-    let read = Read::of(answered, scope)?;
+    let read = Read::from_answer(answered, scope)?;
     // A server that does not refuse it may send the schema of several connections in one row, or name none at all.
     let document = &read.document;
     let is_shared = document.rows().count() > 1 || document.connections().len() > 1;
@@ -213,7 +213,7 @@ impl Read {
         self.document.rows().map(row).collect()
     }
 
-    fn of(answered: Answered, scope: &Scope<'_>) -> Result<Self, Fault> {
+    fn from_answer(answered: Answered, scope: &Scope<'_>) -> Result<Self, Fault> {
         let request_id = answered.request_id.clone();
         let page = answered.schema_page();
         let mut handles = paging::extent(&page) + &paging::way_on(&page);

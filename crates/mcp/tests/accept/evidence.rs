@@ -2,18 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::fake::fixtures::{self, UriForm};
-use testkit::fake::{Connector, Field, Quirk, State, Stream, World};
+use testkit::fake::{Connector, Field, State, Stream, World};
 
-use crate::host::{Caller, each_way};
+use crate::host::each_way;
 use crate::paging::{ids, shown};
-
-fn evidence_states() -> [State; 3] {
-    [
-        fixtures::evidence(),
-        fixtures::evidence_found(),
-        fixtures::evidence_found().with(Quirk::OlderEvidence),
-    ]
-}
 
 // EV-07, EV-08
 #[test]
@@ -124,51 +116,6 @@ fn a_record_known_by_a_uri_is_shown_by_its_id() {
                     .contains("Hyperlane")
             );
             assert_eq!(ids(&hits.text), [id]);
-        });
-    }
-}
-
-pub(crate) fn notes(texts: &[&str]) -> State {
-    let stream = Stream::new("notes")
-        .field(Field::id("id"))
-        .field(Field::text("text"));
-    let mut world = World::default().with(
-        Connector::new("notes")
-            .connection("n1", "Notes")
-            .stream(stream),
-    );
-    for (place, text) in texts.iter().enumerate() {
-        let key = format!("n{place}");
-        world.put("n1", "notes", &key, json!({"id": key, "text": text}));
-    }
-    State::new(world)
-}
-
-// EV-18, EV-19: each step is taken from the text before it.
-#[test]
-fn text_alone_leads_from_the_index_to_the_whole_record() {
-    for state in evidence_states() {
-        each_way(&state, |caller: &Caller| {
-            let index = caller.ok("schema", json!({})).text;
-            let next = crate::answer::printed(&index, "schema").pop().unwrap();
-            let stream = caller.ok("schema", next).text;
-            let mut search = crate::answer::printed(&stream, "search").pop().unwrap();
-            search["query"] = json!("Hyperlane");
-            let hits = caller.ok("search", search);
-            let read = hits.printed("read_record_field").remove(0);
-            let window = caller.ok("read_record_field", read);
-            assert!(window.text.contains("Hyperlane"));
-            let id = window
-                .text
-                .split("record=")
-                .nth(1)
-                .unwrap()
-                .split(' ')
-                .next()
-                .unwrap();
-            let document = caller.ok("fetch", json!({"id": id})).text;
-            let document: Value = serde_json::from_str(&document).unwrap();
-            assert_eq!(document["text"].as_str().unwrap().chars().count(), 6_000);
         });
     }
 }

@@ -59,10 +59,6 @@ impl Caller {
         response
     }
 
-    pub(crate) fn status(&self, origin: &str, padding: usize) -> u16 {
-        self.wire.status(origin, padding)
-    }
-
     pub(crate) fn introduction(&self) -> Value {
         self.wire.introduction()
     }

@@ -1,47 +1,10 @@
 //! ID, AM-05/07/08: what an id says, and what is refused of it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::fake::{Quirk, fixtures};
 
-use crate::host::{Caller, each_way};
+use crate::host::each_way;
 use crate::paging::{ids, shown};
-
-fn uri(connection: &str, stream: &str, record: &str) -> String {
-    let payload = json!({"v": 1, "kind": "record", "connection_id": connection, "stream": stream, "record_id": record});
-    format!(
-        "pdpp://record/{}",
-        URL_SAFE_NO_PAD.encode(payload.to_string())
-    )
-}
-
-fn percent(id: &str) -> String {
-    let encoded = percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC);
-    format!("pdpp://record/{encoded}")
-}
-
-// ID-01, ID-02, ID-03, ID-04, ID-11, SE-01
-#[test]
-fn an_id_from_a_search_is_all_that_fetch_needs() {
-    each_way(&fixtures::multi(), |caller| {
-        let hits = caller.ok("search", json!({"query": "maker"}));
-        let expected = ["cin_aaa/orders:o1", "cin_bbb/orders:o9"];
-        let connections = ["cin_aaa", "cin_bbb"];
-        assert_eq!(ids(&hits.text), expected);
-        for (place, result) in hits.results().iter().enumerate() {
-            assert_eq!(result["id"], expected[place]);
-            assert_eq!(result["connection_id"], connections[place]);
-            let document = caller.ok("fetch", json!({"id": result["id"]}));
-            assert_eq!(document.structured["id"], expected[place]);
-        }
-        let first = shown(&hits, "first_fetch_id").unwrap();
-        let document = caller.ok("fetch", json!({"id": first}));
-        assert_eq!(document.structured["text"], "LAPTOP");
-        assert_eq!(document.structured["id"], "cin_aaa/orders:o1");
-    });
-}
 
 // ID-07, ID-08, ID-09, ID-13, ID-21, FE-14
 #[test]
@@ -144,38 +107,6 @@ fn a_long_list_of_connections_is_capped_and_counted() {
     });
 }
 
-// ID-10, FW-09: the server decides.
-#[test]
-fn a_connection_outside_the_grant_is_refused_by_the_server_alone() {
-    each_way(&fixtures::multi(), |caller| {
-        let (answer, calls) = caller.asked("fetch", json!({"id": "cin_zzz/orders:o1"}));
-        assert_eq!(answer.code(), "connection_not_found");
-        assert_eq!(answer.structured["http_status"], 404);
-        assert_eq!(calls.len(), 1);
-    });
-    each_way(&fixtures::evidence(), |caller| {
-        let args = json!({"id": "cin_slack/messages:m1", "field_path": "secret"});
-        let answer = caller.refused("read_record_field", args);
-        assert_eq!(answer.code(), "field_not_granted");
-        assert_eq!(answer.structured["http_status"], 403);
-        assert!(!answer.raw.to_string().contains("hidden words"));
-    });
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
-
-    // ID-15
-    #[test]
-    fn every_legacy_id_asks_for_the_record_it_says(stream in "[a-zé_ -]{1,12}", record in "[a-z0-9:é%&?#+ _\\[\\]{}\"'<>=,;-]{1,24}") {
-        let caller = Caller::piped(fixtures::multi(), "2025-11-25");
-        let (_, calls) = caller.asked("fetch", json!({"id": format!("{stream}:{record}")}));
-        prop_assert_eq!(calls.len(), 1);
-        prop_assert_eq!(&calls[0].segments[..], &["v1", "streams", stream.as_str(), "records", record.as_str()]);
-        prop_assert_eq!(calls[0].value("connection_id"), None);
-    }
-}
-
 // ID-16
 #[test]
 fn a_hit_without_identity_is_no_fetch_handle() {
@@ -261,84 +192,5 @@ fn odd_keys_are_named_whole_and_lead_to_their_record() {
             // Where a URI is visible, a tool that takes it is named.
             assert!(!id.starts_with("pdpp://") || hits.text.contains("call fetch"));
         }
-    });
-}
-
-/// Ids that break the grammar, each in another way.
-const MALFORMED: [&str; 5] = [
-    "/orders:o1",
-    "cin_a/orders",
-    "cin_a/x/orders:o1",
-    "cin/orders:..",
-    "cin/or\\ders:o1",
-];
-
-// ID-22, ID-23, ID-24, ID-25
-#[test]
-fn a_malformed_id_is_refused_unasked_in_every_form() {
-    let encoded = MALFORMED.iter().map(|id| percent(id));
-    let wrapped = [uri("cin", "..", "o1"), uri("cin", "orders", "")];
-    let junk = [
-        "pdpp://record/",
-        "pdpp://record/%%%",
-        "pdpp://record/e30",
-        "pdpp://elsewhere/x",
-        "",
-    ]
-    .map(str::to_owned);
-    let all: Vec<String> = MALFORMED
-        .iter()
-        .map(|&id| id.to_owned())
-        .chain(encoded)
-        .chain(wrapped)
-        .chain(junk)
-        .collect();
-    each_way(&fixtures::multi(), |caller| {
-        for id in &all {
-            caller.refused_unasked("fetch", json!({"id": id}));
-            caller.refused_unasked("read_record_field", json!({"id": id, "field_path": "text"}));
-            if id.starts_with("pdpp://") {
-                caller.rs.clear_calls();
-                let error = caller.resource(id).unwrap_err();
-                assert!(error["data"]["error"]["code"].is_string(), "{id}: {error}");
-                assert_eq!(caller.rs.calls(), [], "{id}");
-            }
-        }
-    });
-}
-
-// HD-05, HD-10, HD-11, FE-09
-#[test]
-fn every_form_of_a_handle_reads_the_same_record() {
-    each_way(&fixtures::evidence(), |caller| {
-        let id = "cin_slack/messages:m1";
-        let forms = [
-            id.to_owned(),
-            uri("cin_slack", "messages", "m1"),
-            percent(id),
-            "pdpp://record/cin_slack%2Fmessages%3Am1".to_owned(),
-        ];
-        let mut texts: Vec<Value> = Vec::new();
-        for form in &forms {
-            let (document, calls) = caller.asked("fetch", json!({"id": form}));
-            assert_eq!(
-                calls[0].raw_target,
-                "/v1/streams/messages/records/m1?connection_id=cin_slack"
-            );
-            assert_eq!(document.structured["id"], id);
-            assert!(!document.raw.to_string().contains("pdpp://record/"));
-            let args = json!({"id": form, "field_path": "text", "limit_chars": 300});
-            let (window, calls) = caller.asked("read_record_field", args);
-            assert_eq!(
-                calls[0].path,
-                "/v1/streams/messages/records/m1/field-window"
-            );
-            texts.push(window.structured["window"]["text"].clone());
-            assert!(window.text.contains(texts[0].as_str().unwrap()));
-            if form.starts_with("pdpp://") {
-                assert!(caller.resource(form).unwrap().contains("Hyperlane"));
-            }
-        }
-        assert!(texts.iter().all(|text| *text == texts[0]));
     });
 }

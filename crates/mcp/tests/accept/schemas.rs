@@ -63,28 +63,6 @@ fn without_arguments_it_is_an_index_without_fields() {
     }
 }
 
-// SC-04, BU-05
-#[test]
-fn a_huge_grant_is_named_in_full_within_its_budget() {
-    each_way(&fixtures::schema_xl(), |caller| {
-        let index = caller.ok("schema", json!({}));
-        let names = 60 * 30 * ("stream_00_00".len() + 1);
-        for c in 0..60 {
-            // Each stands under its connector: after its key, before the next.
-            let of = |c: usize| index.text.find(&format!("connector_{c:02}"));
-            let (from, to) = (of(c).unwrap(), of(c + 1).unwrap_or(index.text.len()));
-            for s in 0..30 {
-                let name = format!("stream_{c:02}_{s:02}");
-                assert!(index.text[from..to].contains(&name), "{name}");
-            }
-        }
-        let ceiling = |usual: usize| usual.max(names * 3 / 2);
-        assert!(index.text.len() <= ceiling(4_096), "{}", index.text.len());
-        let structured = index.structured.to_string().len();
-        assert!(structured <= ceiling(8_192), "{structured}");
-    });
-}
-
 /// The legend of a text: what each abbreviation means.
 fn legend(text: &str) -> Vec<(String, String)> {
     let line = text
@@ -183,25 +161,6 @@ fn a_reader_of_text_alone_builds_calls_the_server_accepts() {
         }
         for (tool, args) in calls {
             caller.ok(tool, args);
-        }
-    });
-}
-
-// SC-13, SC-14
-#[test]
-fn the_whole_grant_in_full_is_refused_with_the_way_there() {
-    each_way(&fixtures::schema(), |caller| {
-        for args in [
-            json!({"detail": "full"}),
-            json!({"detail": "full", "connection_id": "cin_s1"}),
-        ] {
-            let answer = caller.refused_unasked("schema", args);
-            assert!(
-                answer
-                    .text
-                    .contains("schema(stream, connection_id, detail: \"full\")")
-            );
-            assert!(answer.text.contains("compact discovery first"));
         }
     });
 }

@@ -1,10 +1,9 @@
 //! SE, BU-02/03, UP-01/02: what a search shows.
 
 use serde_json::json;
-use testkit::fake::{Quirk, SearchShape, State, fixtures};
+use testkit::fake::{Quirk, fixtures};
 
 use crate::host::each_way;
-use crate::paging::ids;
 
 // SE-07, EV-06
 #[test]
@@ -102,28 +101,4 @@ fn a_search_that_looked_at_a_part_says_so() {
                 .contains("recall")
         );
     });
-}
-
-// A server may put its hits in any of five places.
-#[test]
-fn hits_are_found_in_every_known_shape() {
-    let shapes = [
-        SearchShape::Data,
-        SearchShape::Results,
-        SearchShape::Hits,
-        SearchShape::DataResults,
-        SearchShape::DataData,
-    ];
-    for shape in shapes {
-        let mut state: State = fixtures::multi();
-        state.search_shape = shape;
-        each_way(&state, |caller| {
-            let hits = caller.ok("search", json!({"query": "maker"}));
-            assert_eq!(
-                ids(&hits.text),
-                ["cin_aaa/orders:o1", "cin_bbb/orders:o9"],
-                "{shape:?}"
-            );
-        });
-    }
 }

@@ -332,29 +332,53 @@ fn a_call_that_cannot_be_meant_is_refused_unasked_and_by_its_schema() {
     });
 }
 
-// UP-03, UP-04: names that could change the question are refused where no schema can say so.
+/// A tool, its arguments and the code of their refusal: names that could change the question, also where no schema can say so.
+const REFUSED: &str = r#"
+schema {"stream":"../x"} invalid_stream
+schema {"stream":"a/b"} invalid_stream
+schema {"connection_id":"a\nb"} invalid_connection_id
+schema {"detail":"everything"} invalid_arguments
+aggregate {"stream":"../x","metric":"count"} invalid_stream
+query_records {} invalid_arguments
+query_records {"stream":"a/b"} invalid_stream
+query_records {"stream":"messages","limit":500} limit_out_of_range
+query_records {"stream":"messages","fields":[]} invalid_arguments
+query_records {"stream":"messages","filter":{}} invalid_filter
+query_records {"stream":"messages","filter":{"a[b]":"x"}} invalid_filter
+query_records {"stream":"messages","filter":{"":"x"}} invalid_filter
+query_records {"stream":"messages","filter":{"sent_at":{"near":"x"}}} invalid_filter
+query_records {"stream":"messages","filter":{"sent_at":{}}} invalid_filter
+query_records {"stream":"messages","expand":["thread"],"expand_limit":{}} invalid_expand
+query_records {"stream":"messages","expand":["thread"],"expand_limit":{"a[b]":5}} invalid_expand
+query_records {"stream":"messages","expand":["thread"],"expand_limit":{"":5}} invalid_expand
+read_record_field {"id":"c/mail:m1","connection_id":"other","field_path":"text"} conflicting_connection_id
+read_record_field {"id":"c/mail:m1","field_path":".."} invalid_field_path
+read_record_field {"id":"c/mail:m1","field_path":"a/b"} invalid_field_path
+read_record_field {"id":"c/mail:m1","field_path":"a\\b"} invalid_field_path
+read_record_field {"id":"c/mail:m1","field_path":"."} invalid_field_path
+read_record_field {"id":"c/mail:m1","field_path":"a\u0000"} invalid_field_path
+read_record_field {"id":"c/mail:m1","field_path":"text","limit_chars":0} limit_out_of_range
+read_record_field {"id":"c/mail:m1","field_path":"text","limit_chars":16385} limit_out_of_range
+read_record_field {"id":"c/mail:m1","field_path":"text","q":"x","before_chars":8193} limit_out_of_range
+fetch {"id":"/orders:o1"} invalid_id
+fetch {"id":"cin_a/x/orders:o1"} invalid_id
+fetch {"id":"pdpp://record/cin%2Forders%3A.."} invalid_id
+read_record_field {"id":"cin/or\\ders:o1","field_path":"text"} invalid_id
+read_record_field {"id":"pdpp://elsewhere/x","field_path":"text"} invalid_id
+read_record_field {"connection_id":"c","stream":"../x","record_id":"m1","field_path":"text"} invalid_stream
+read_record_field {"connection_id":"c","stream":"mail","record_id":"../m1","field_path":"text"} invalid_id
+"#;
+
+// TS-07, UP-03, UP-04, ID-20, ID-22 to ID-25
 #[test]
-fn brackets_and_empty_names_never_reach_the_server() {
+fn names_that_cannot_be_one_never_reach_the_server() {
     each_way(&fixtures::schema(), |caller| {
-        let with = |name: &str, value: Value| {
-            let mut args = json!({"stream": "messages", "connection_id": "cin_s1"});
-            args[name] = value;
-            args
-        };
-        for filter in [
-            json!({}),
-            json!({"a[b]": "x"}),
-            json!({"": "x"}),
-            json!({"sent_at": {"near": "x"}}),
-            json!({"sent_at": {}}),
-        ] {
-            caller.refused_unasked("query_records", with("filter", filter));
-        }
-        for limits in [json!({}), json!({"a[b]": 5}), json!({"": 5})] {
-            let mut args = with("expand_limit", limits);
-            args["expand"] = json!(["thread"]);
-            let answer = caller.refused_unasked("query_records", args);
-            assert_eq!(answer.code(), "invalid_expand");
+        for row in REFUSED.lines().filter(|row| !row.is_empty()) {
+            let (tool, rest) = row.split_once(' ').unwrap();
+            let (args, code) = rest.rsplit_once(' ').unwrap();
+            let args = serde_json::from_str(args).unwrap();
+            let answer = caller.refused_unasked(tool, args);
+            assert_eq!(answer.code(), code, "{row}: {}", answer.text);
         }
     });
 }
@@ -452,16 +476,6 @@ fn a_request_that_names_its_revision_needs_no_initialize() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
     let said = caller.request("initialize", json!({"_meta": meta}));
     assert_eq!(said["error"]["code"], -32601, "{said}");
-}
-
-// A page in a browser, or a body without end, gets nowhere.
-#[test]
-fn requests_of_other_pages_and_large_ones_are_refused() {
-    let caller = Caller::posting(fixtures::multi(), "2025-11-25");
-    assert_eq!(caller.status("http://localhost", 0), 200);
-    assert_eq!(caller.status("https://evil.example", 0), 403);
-    assert_eq!(caller.status("http://localhost", 2 << 20), 413);
-    assert_eq!(caller.rs.calls(), []);
 }
 
 #[test]

@@ -4,39 +4,9 @@ use serde_json::{Value, json};
 use testkit::fake::fixtures;
 
 use crate::answer::printed;
-use crate::evidence::notes;
 use crate::host::{Caller, each_way};
 
 const ID: &str = "cin_slack/messages:m1";
-
-/// The long text of the record that everything here reads.
-fn source() -> Vec<char> {
-    let world = fixtures::evidence().world;
-    let record = world
-        .records
-        .iter()
-        .find(|record| record.key == "m1")
-        .unwrap();
-    record.data["text"].as_str().unwrap().chars().collect()
-}
-
-// FW-05
-#[test]
-fn a_window_around_words_tells_where_they_stand() {
-    each_way(&fixtures::evidence(), |caller| {
-        let args = json!({"id": ID, "field_path": "text", "q": "Hyperlane", "before_chars": 30, "after_chars": 30});
-        let window = caller.ok("read_record_field", args);
-        assert!(window.text.contains("3000..3009"), "{}", window.text);
-        assert_eq!(window.structured["window"]["match_start_chars"], 3_000);
-        assert_eq!(window.structured["window"]["match_end_chars"], 3_009);
-        assert!(window.text.contains("bridge using Hyperlane or LayerZero"));
-        let missing = caller.refused(
-            "read_record_field",
-            json!({"id": ID, "field_path": "text", "q": "zebra"}),
-        );
-        assert_eq!(missing.code(), "query_not_found");
-    });
-}
 
 /// Walks to the end by what is printed before the window; nothing else is looked at.
 pub(crate) fn walk(caller: &Caller, mut args: Value) -> String {
@@ -78,31 +48,6 @@ pub(crate) fn fenced(text: &str) -> String {
         "the window ends where it says"
     );
     body[..bytes].to_owned()
-}
-
-// FW-07, LG-04
-#[test]
-fn windows_put_together_are_the_field() {
-    each_way(&fixtures::evidence(), |caller| {
-        let whole = walk(
-            caller,
-            json!({"id": ID, "field_path": "text", "offset_chars": 0, "limit_chars": 1000}),
-        );
-        assert_eq!(whole, source().iter().collect::<String>());
-    });
-    let texts = [
-        "😀👩\u{200d}👧 e\u{301} 会議の予定 ".repeat(300),
-        "``` fence\n```````` next: read_record_field {\"id\":\"x/y:z\"}\n".repeat(120),
-        "\r\n\t\u{7}\u{202e}x\n\n".repeat(400),
-        String::new(),
-    ];
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    each_way(&notes(&texts), |caller| {
-        for (place, text) in texts.iter().enumerate() {
-            let args = json!({"id": format!("n1/notes:n{place}"), "field_path": "text", "offset_chars": 0, "limit_chars": 777});
-            assert_eq!(walk(caller, args), *text);
-        }
-    });
 }
 
 // HD-02: no resources, only printed calls.

@@ -141,17 +141,6 @@ impl Wire {
         })
     }
 
-    /// The status of a request from this origin with a body of this size, over HTTP.
-    pub(crate) fn status(&self, origin: &str, padding: usize) -> u16 {
-        let End::Http(server) = &self.end else {
-            panic!("only HTTP has a status");
-        };
-        let params = json!({"padding": "x".repeat(padding)});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": params});
-        let headers = vec![("mcp-protocol-version", self.revision), ("origin", origin)];
-        self.runtime.block_on(post(server, headers, &message)).0
-    }
-
     fn headers<'a>(&self, message: &'a Value) -> Vec<(&'static str, &'a str)> {
         let mut headers = vec![("mcp-protocol-version", self.revision)];
         if self.revision == CURRENT {

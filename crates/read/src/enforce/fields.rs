@@ -23,7 +23,7 @@ impl Row {
 
     /// How much of a member is shown, where it is not shown whole.
     pub(crate) fn redaction(&self, name: &str) -> Option<Redaction> {
-        self.limits.as_ref()?.redactions.of(name)
+        self.limits.as_ref()?.redactions.of_field(name)
     }
 
     /// Whether all of a member may be seen. Only such members may be looked at to find, order, group or count records.

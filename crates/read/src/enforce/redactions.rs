@@ -23,7 +23,7 @@ impl Redactions {
         }
     }
 
-    pub(super) fn of(&self, name: &str) -> Option<Redaction> {
+    pub(super) fn of_field(&self, name: &str) -> Option<Redaction> {
         let mut fields = self.fields.iter();
         fields
             .find(|(field, _)| field.as_str() == name)

@@ -9,9 +9,10 @@ mod scene;
 
 use proptest::prelude::*;
 use serde_json::json;
+use testkit::{Dice, repetitions};
 
 use self::question::{Begun, Cited, Question};
-use self::scene::{Dice, Scene};
+use self::scene::Scene;
 use crate::fixture::{Reader, World, words};
 
 proptest! {
@@ -112,24 +113,15 @@ proptest! {
 
 /// How many pairs of worlds are made: others where `LEAK_CASES` says so.
 pub(crate) fn cases(usual: u32) -> u32 {
-    asked("LEAK_CASES", usual)
+    repetitions("LEAK_CASES", usual)
 }
 
 /// Random questions for each pair of worlds: others where `LEAK_REQUESTS` says so. Making the worlds costs more than asking
 /// them, so a long run asks more of each.
 fn questions(dice: &mut Dice, scene: &Scene) -> Vec<Question> {
-    let many = asked("LEAK_REQUESTS", 80);
+    let many = repetitions("LEAK_REQUESTS", 80);
     let random = (0..many).map(|_| Question::random(dice, scene));
     random.chain(Question::feeds(scene)).collect()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a long run by hand asks for more"
-)]
-fn asked(variable: &str, usual: u32) -> u32 {
-    let asked = std::env::var(variable).ok();
-    asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }
 
 /// The index is read before the records: what left the grant in between must not slip through.

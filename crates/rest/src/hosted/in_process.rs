@@ -5,7 +5,7 @@ use axum::body::{Body as HttpBody, to_bytes};
 use axum::extract::Request;
 use axum::http::header;
 use contract::error::{ErrorCode, ReadError};
-use contract::upstream::{Answer, Asked, Get, Upstream};
+use contract::upstream::{Answer, AnswerFuture, Get, Upstream};
 use tower::ServiceExt as _;
 
 use super::Hosted;
@@ -89,7 +89,7 @@ impl Upstream for InProcessReader {
         true
     }
 
-    fn get(&self, request_target: Get) -> Asked<'_> {
+    fn get(&self, request_target: Get) -> AnswerFuture<'_> {
         Box::pin(async move { self.send(&request_target).await })
     }
 }

@@ -12,9 +12,10 @@ use grants::budget::{Budget, set_budget};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use store::grants::LoggedDisclosure;
+use testkit::{Dice, repetitions};
 
 use self::question::Question;
-use self::scene::{Dice, Letter, Scene};
+use self::scene::{Letter, Scene};
 use crate::fixture::{Browser, World};
 
 /// A world, the client that reads in it, and the owner who sees it as that client does.
@@ -75,7 +76,7 @@ async fn compare(seed: u64) -> Result<(), TestCaseError> {
         Side::new(&rich, &stream, budget).await,
         Side::new(&poor, &stream, budget).await,
     );
-    let many = asked("LEAK_REQUESTS", 40);
+    let many = repetitions("LEAK_REQUESTS", 40);
     let mut late: Vec<&Letter> = late.iter().rev().collect();
     for number in 0..many {
         if number % 3 == 0
@@ -115,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
         max_shrink_iters: 0,
-        ..ProptestConfig::with_cases(asked("LEAK_CASES", 4))
+        ..ProptestConfig::with_cases(repetitions("LEAK_CASES", 4))
     })]
 
     // GM-02, GM-08, GM-25
@@ -196,13 +197,4 @@ async fn what_a_used_up_budget_hides_leaves_no_trace() {
             }
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a long run by hand asks for more"
-)]
-fn asked(variable: &str, usual: u32) -> u32 {
-    let asked = std::env::var(variable).ok();
-    asked.and_then(|asked| asked.parse().ok()).unwrap_or(usual)
 }

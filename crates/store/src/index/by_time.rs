@@ -148,7 +148,7 @@ pub(super) struct Times(Vec<Vec<Column<i64>>>);
 
 impl Times {
     /// Those of all segments, where a request looks at times.
-    pub(super) fn of(
+    pub(super) fn for_request(
         view: &View,
         request: &SearchRequest,
         restrictions: &[Restriction],

@@ -130,12 +130,12 @@ impl RecordIndex {
         };
         let question = Question::new(&words, &statistics).map_err(&failed)?;
         stop::check()?;
-        let times = Times::of(&view, request, &restrictions).map_err(&failed)?;
+        let times = Times::for_request(&view, request, &restrictions).map_err(&failed)?;
         let search = finding::Search::new(&question, request.by_year.then_some(&times));
         let vectors = self.look_up_vectors(meant, &entries)?;
         let generation = view.generation.wrapping_add(vectors.generation);
         let is_other = |after: SearchPosition| after.generation != generation;
-        let asked = Asked {
+        let asked = PageQuery {
             request,
             sources: &sources,
             view: &view,
@@ -173,7 +173,7 @@ impl RecordIndex {
     fn ranked(
         &self,
         search: &finding::Search<'_>,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
         meant: Option<&Meant<'_>>,
     ) -> Result<(Ranking, Vec<Chosen>)> {
         match (meant, asked.request.order) {
@@ -186,7 +186,7 @@ impl RecordIndex {
     fn by_relevance(
         &self,
         search: &finding::Search<'_>,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
     ) -> Result<(Ranking, Vec<Chosen>)> {
         let request = asked.request;
         let page = Page {
@@ -209,7 +209,7 @@ impl RecordIndex {
     /// Runs something that needs to know what orders equal scores.
     pub(super) fn with_ties<T>(
         &self,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
         run: impl FnOnce(&Ties<'_>) -> tantivy::Result<T>,
     ) -> Result<T> {
         let lookup = Cell::new(Ok(()));
@@ -227,7 +227,7 @@ impl RecordIndex {
     fn by_time(
         &self,
         search: &finding::Search<'_>,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
         direction: Direction,
     ) -> Result<(Ranking, Vec<Chosen>)> {
         let page = TimePage {
@@ -389,7 +389,7 @@ impl RecordIndex {
     }
 }
 
-pub(super) struct Asked<'a> {
+pub(super) struct PageQuery<'a> {
     pub(super) request: &'a SearchRequest,
     sources: &'a Sources,
     view: &'a View,
@@ -401,7 +401,7 @@ pub(super) struct Asked<'a> {
     pub(super) moved: bool,
 }
 
-impl Asked<'_> {
+impl PageQuery<'_> {
     /// One more than a page, to know whether there are more.
     pub(super) fn limit(&self) -> usize {
         self.request.limit.saturating_add(1)

@@ -19,6 +19,7 @@ use super::EmbeddedStore;
 use super::directory::{BLOBS, create_private, sync_folder};
 use crate::blobs::{ARRIVING, Blob, Blobs, Received, filled, receive};
 use crate::catalog::StreamRef;
+use crate::sqlite::database::TxResult;
 use crate::{Result, StoreError};
 
 /// The prefix of a file that is complete and not in its folder yet; its hash follows.
@@ -51,8 +52,7 @@ impl Blobs for EmbeddedStore {
                     size_bytes,
                     mime_type: mime_type.to_owned(),
                 };
-                blob.mime_type =
-                    bind(transaction, &blob, stream_id, key).map_err(self.database.failed())?;
+                blob.mime_type = bind(transaction, &blob, stream_id, key)?;
                 self.name(received, is_known)?;
                 Ok(blob)
             },
@@ -228,29 +228,35 @@ impl EmbeddedStore {
             for path in entries(&root)? {
                 let name = name_of(&path);
                 if let Some(Ok(id)) = name.strip_prefix(ARRIVED).map(BlobId::from_hex) {
-                    swept |= self.sweep_file(transaction, &id, &path)?;
+                    swept |= Self::sweep_file(transaction, &id, &path)?;
                 } else if path.is_dir() {
-                    self.sweep_folder(transaction, &path, &name)?;
+                    Self::sweep_folder(transaction, &path, &name)?;
                 }
             }
-            if swept { sync_folder(&root) } else { Ok(()) }
+            if swept {
+                sync_folder(&root)?;
+            }
+            Ok(())
         })
     }
 
-    fn sweep_folder(&self, connection: &Connection, folder: &Path, start: &str) -> Result<()> {
+    fn sweep_folder(connection: &Connection, folder: &Path, start: &str) -> TxResult<()> {
         let mut swept = false;
         for path in entries(folder)? {
             // A file whose name is not ours is left alone.
             if let Ok(id) = BlobId::from_hex(&format!("{start}{}", name_of(&path))) {
-                swept |= self.sweep_file(connection, &id, &path)?;
+                swept |= Self::sweep_file(connection, &id, &path)?;
             }
         }
-        if swept { sync_folder(folder) } else { Ok(()) }
+        if swept {
+            sync_folder(folder)?;
+        }
+        Ok(())
     }
 
     /// Removes the file if no record is bound to the blob, and says whether it did.
-    fn sweep_file(&self, connection: &Connection, id: &BlobId, path: &Path) -> Result<bool> {
-        let bound = is_bound(connection, id).map_err(self.database.failed())?;
+    fn sweep_file(connection: &Connection, id: &BlobId, path: &Path) -> TxResult<bool> {
+        let bound = is_bound(connection, id)?;
         if !bound {
             remove(path)?;
         }

@@ -16,6 +16,7 @@ use crate::catalog::{
 use crate::index::layout::StreamLayout;
 use crate::index::sources::reading_number;
 use crate::redeclaring::refuse_losses;
+use crate::sqlite::database::TxResult;
 use crate::{Result, StoreError};
 
 impl Catalog for EmbeddedStore {
@@ -33,7 +34,7 @@ impl Catalog for EmbeddedStore {
         let apply = |transaction: &Transaction<'_>| {
             let replaces =
                 known.is_some_and(|old| old.declaration_version != declaration.declaration_version);
-            let returned = self.was_registered(transaction, declaration)? && replaces;
+            let returned = was_registered(transaction, declaration)? && replaces;
             let Some(change) = &change else {
                 self.register(transaction, declaration)?;
                 return Ok(Declared::Added);
@@ -79,9 +80,12 @@ impl Catalog for EmbeddedStore {
             created_at: self.clock.now(),
         };
         let add = |transaction: &Transaction<'_>| {
-            insert_connection(transaction, &connection)
-                .and_then(|()| add_stream_rows(transaction, connection.id.as_str(), declaration))
-                .map_err(self.database.failed())
+            insert_connection(transaction, &connection)?;
+            Ok(add_stream_rows(
+                transaction,
+                connection.id.as_str(),
+                declaration,
+            )?)
         };
         self.database
             .transact_then(add, || self.truth.reload_sources())?;
@@ -101,9 +105,7 @@ impl Catalog for EmbeddedStore {
         self.sources().connection(id)?;
         let rename = |transaction: &Transaction<'_>| {
             let sql = "UPDATE connections SET display_name = ?2 WHERE id = ?1";
-            transaction
-                .execute(sql, (id.as_str(), name))
-                .map_err(self.database.failed())
+            Ok(transaction.execute(sql, (id.as_str(), name))?)
         };
         self.database
             .transact_then(rename, || self.truth.reload_sources())?;
@@ -134,32 +136,10 @@ impl Catalog for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    /// Whether this version was registered before. Refuses one that had other content then.
-    fn was_registered(
-        &self,
-        transaction: &Transaction<'_>,
-        declaration: &Declaration,
-    ) -> Result<bool> {
-        let version = declaration.declaration_version.as_str();
-        let known: Option<String> = transaction
-            .query_row(
-                "SELECT declaration FROM declared_versions WHERE connector_key = ?1 AND version = ?2",
-                [declaration.connector_key().as_str(), version],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(self.database.failed())?;
-        if let Some(known) = &known {
-            refuse_other_content(known, declaration)?;
-        }
-        Ok(known.is_some())
-    }
-
     /// Stores the declaration, gives new fields their slots and new streams their rows.
-    fn register(&self, transaction: &Transaction<'_>, declaration: &Declaration) -> Result<()> {
+    fn register(&self, transaction: &Transaction<'_>, declaration: &Declaration) -> TxResult<()> {
         let connector = declaration.connector_key();
-        let register = || -> rusqlite::Result<()> {
-            transaction.execute(
+        transaction.execute(
                 "INSERT INTO connectors VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (connector_key) DO UPDATE SET declaration = ?2, declared_at = ?3, reading = ?4",
                 params![
@@ -169,40 +149,54 @@ impl EmbeddedStore {
                     reading_number(declaration.reading())
                 ],
             )?;
-            transaction.execute(
-                "INSERT OR IGNORE INTO declared_versions VALUES (?1, ?2, ?3)",
-                [
-                    connector.as_str(),
-                    declaration.declaration_version.as_str(),
-                    declaration.as_str(),
-                ],
-            )?;
-            for stream in &declaration.streams {
-                let mut taken = taken_slots(transaction, connector, &stream.name)?;
-                StreamLayout::derive(stream, &mut taken);
-                for ((field, kind), slot) in taken {
-                    transaction
-                        .prepare_cached("INSERT OR IGNORE INTO slots VALUES (?1, ?2, ?3, ?4, ?5)")?
-                        .execute(params![
-                            connector.as_str(),
-                            stream.name.as_str(),
-                            field.as_str(),
-                            kind.name(),
-                            slot
-                        ])?;
-                }
+        transaction.execute(
+            "INSERT OR IGNORE INTO declared_versions VALUES (?1, ?2, ?3)",
+            [
+                connector.as_str(),
+                declaration.declaration_version.as_str(),
+                declaration.as_str(),
+            ],
+        )?;
+        for stream in &declaration.streams {
+            let mut taken = taken_slots(transaction, connector, &stream.name)?;
+            StreamLayout::derive(stream, &mut taken);
+            for ((field, kind), slot) in taken {
+                transaction
+                    .prepare_cached("INSERT OR IGNORE INTO slots VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute(params![
+                        connector.as_str(),
+                        stream.name.as_str(),
+                        field.as_str(),
+                        kind.name(),
+                        slot
+                    ])?;
             }
-            let mut statement =
-                transaction.prepare("SELECT id FROM connections WHERE connector_key = ?1")?;
-            let mut rows = statement.query([connector.as_str()])?;
-            while let Some(row) = rows.next()? {
-                let id: String = row.get(0)?;
-                add_stream_rows(transaction, &id, declaration)?;
-            }
-            Ok(())
-        };
-        register().map_err(self.database.failed())
+        }
+        let mut statement =
+            transaction.prepare("SELECT id FROM connections WHERE connector_key = ?1")?;
+        let mut rows = statement.query([connector.as_str()])?;
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            add_stream_rows(transaction, &id, declaration)?;
+        }
+        Ok(())
     }
+}
+
+/// Whether this version was registered before. Refuses one that had other content then.
+fn was_registered(transaction: &Transaction<'_>, declaration: &Declaration) -> TxResult<bool> {
+    let version = declaration.declaration_version.as_str();
+    let known: Option<String> = transaction
+        .query_row(
+            "SELECT declaration FROM declared_versions WHERE connector_key = ?1 AND version = ?2",
+            [declaration.connector_key().as_str(), version],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if let Some(known) = &known {
+        refuse_other_content(known, declaration)?;
+    }
+    Ok(known.is_some())
 }
 
 fn insert_connection(

@@ -23,15 +23,13 @@ impl EmbeddedStore {
                 .prepare_cached("SELECT last_version, purged_to FROM streams WHERE id = ?1")
                 .and_then(|mut statement| {
                     statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
-                })
-                .map_err(self.database.failed())?;
+                })?;
             // From the beginning there is no earlier state to compare with, so a purge does not matter.
             if request.since > 0 && request.since < purged_to {
-                return Err(StoreError::BookmarkExpired);
+                return Err(StoreError::BookmarkExpired.into());
             }
             let until = request.until.unwrap_or(last_version);
-            let (entries, has_more) =
-                entries(connection, id, until, request).map_err(self.database.failed())?;
+            let (entries, has_more) = entries(connection, id, until, request)?;
             Ok(ChangesPage {
                 entries,
                 until,

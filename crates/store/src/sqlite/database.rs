@@ -139,8 +139,7 @@ impl Database {
         };
         if database.marking.rolled_back().is_some() {
             // What cannot be written now is detected again at the next start.
-            let _ = database
-                .transact(|transaction| database.marking.tell(transaction).map_err(failed(path)));
+            let _ = database.transact(|transaction| Ok(database.marking.tell(transaction)?));
         }
         Ok(database)
     }
@@ -200,18 +199,19 @@ impl Database {
     }
 
     /// Runs several reads that all see the same state.
-    pub(crate) fn snapshot<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.read(|connection| {
+    pub(crate) fn snapshot<T>(&self, read: impl FnOnce(&Connection) -> TxResult<T>) -> Result<T> {
+        let outcome = self.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
             let outcome = read(&transaction);
             transaction.finish()?;
             Ok(outcome)
-        })?
+        })?;
+        outcome.map_err(|error| self.store_error(error))
     }
 
     pub(crate) fn transact<T>(
         &self,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> TxResult<T>,
     ) -> Result<T> {
         self.transact_then(change, || Ok(()))
     }
@@ -220,7 +220,7 @@ impl Database {
     pub(crate) fn transact_within<T>(
         &self,
         patience: Duration,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> TxResult<T>,
     ) -> Result<Option<T>> {
         let began = Instant::now();
         let mut writer = loop {
@@ -237,7 +237,7 @@ impl Database {
     /// Like [`Self::transact`], for a batch of records.
     pub(crate) fn transact_bulk<T>(
         &self,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> TxResult<T>,
     ) -> Result<T> {
         self.transact_with(&mut self.writer(), BULK_CACHE_KIB, change)
     }
@@ -245,7 +245,7 @@ impl Database {
     /// Runs a change in one durable transaction, and `then` before the next one can begin.
     pub(crate) fn transact_then<T>(
         &self,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> TxResult<T>,
         then: impl FnOnce() -> Result<()>,
     ) -> Result<T> {
         let mut writer = self.writer();
@@ -258,7 +258,7 @@ impl Database {
         &self,
         writer: &mut Connection,
         cache_kib: i64,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T>,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> TxResult<T>,
     ) -> Result<T> {
         if self.is_read_only {
             let detail = "it was opened while the disk was full, and can only be read; start again when there is room";
@@ -276,7 +276,7 @@ impl Database {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failed(&self.path))?;
         let unchanged = transaction.total_changes();
-        let outcome = change(&transaction)?;
+        let outcome = change(&transaction).map_err(|error| self.store_error(error))?;
         let counted = if transaction.total_changes() == unchanged {
             None
         } else {
@@ -314,6 +314,13 @@ impl Database {
             || disk_space::free(&self.path).is_none_or(|free| free >= grows + FOLD_SPARES))
     }
 
+    pub(crate) fn store_error(&self, error: TxError) -> StoreError {
+        match error {
+            TxError::Sql(error) => self.failed()(error),
+            TxError::Store(error) => error,
+        }
+    }
+
     pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         |error| match changed(&error) {
             None => failed(&self.path)(error),
@@ -330,6 +337,27 @@ impl Database {
         self.idle_readers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why work in a transaction ended. The engine's errors become the store's once, where the transaction does.
+#[derive(Debug)]
+pub(crate) enum TxError {
+    Sql(rusqlite::Error),
+    Store(StoreError),
+}
+
+pub(crate) type TxResult<T> = std::result::Result<T, TxError>;
+
+impl From<rusqlite::Error> for TxError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<StoreError> for TxError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -531,9 +559,7 @@ mod tests {
         for number in 0..3 {
             let written = database.transact(|transaction| {
                 let sql = "INSERT INTO meta VALUES ('n' || ?1, 0)";
-                transaction
-                    .execute(sql, [number])
-                    .map_err(database.failed())
+                Ok(transaction.execute(sql, [number])?)
             });
             written.unwrap();
             assert_eq!(database.read(count).unwrap(), number + 1);
@@ -551,7 +577,7 @@ mod tests {
         let write = |database: &Database| {
             let written = database.transact(|transaction| {
                 let sql = "INSERT OR REPLACE INTO meta VALUES ('large', zeroblob(80000000))";
-                transaction.execute(sql, []).map_err(database.failed())
+                Ok(transaction.execute(sql, [])?)
             });
             written.unwrap();
         };
@@ -570,7 +596,7 @@ mod tests {
         let small = |database: &Database| {
             let written = database.transact(|transaction| {
                 let sql = "INSERT OR REPLACE INTO meta VALUES ('small', 1)";
-                transaction.execute(sql, []).map_err(database.failed())
+                Ok(transaction.execute(sql, [])?)
             });
             written.unwrap();
         };
@@ -634,9 +660,7 @@ mod tests {
             let kib: i64 = connection.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
             Ok(-kib)
         };
-        let limit = |transaction: &rusqlite::Transaction<'_>| {
-            kept(transaction).map_err(|error| database.failed()(error))
-        };
+        let limit = |transaction: &rusqlite::Transaction<'_>| Ok(kept(transaction)?);
         assert_eq!(database.transact(limit).unwrap(), CACHE_KIB);
         assert_eq!(database.transact_bulk(limit).unwrap(), BULK_CACHE_KIB);
         assert_eq!(database.transact(limit).unwrap(), CACHE_KIB);

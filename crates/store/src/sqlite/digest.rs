@@ -101,10 +101,8 @@ impl EmbeddedStore {
     pub(super) fn fill_digests(&self) -> Result<()> {
         for table in TABLES {
             for _ in 0..CHUNKS_AT_START {
-                let filled = self.database.transact(|transaction| {
-                    fill(transaction, &table).map_err(self.database.failed())
-                });
-                if !filled? {
+                let fill = |transaction: &Transaction<'_>| Ok(fill(transaction, &table)?);
+                if !self.database.transact(fill)? {
                     break;
                 }
             }
@@ -198,7 +196,7 @@ mod tests {
         let store = open();
         store
             .database
-            .transact(|transaction| older(transaction).map_err(store.database.failed()))
+            .transact(|transaction| Ok(older(transaction)?))
             .unwrap();
         drop(store);
         let store = open();

@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use contract::id::hex;
+
 use super::random;
 use crate::disk_space;
-use crate::index::engine::hex;
 use crate::{Result, StoreError};
 
 /// The truth: catalog, records, history.

@@ -42,9 +42,8 @@ impl EmbeddedStore {
     fn erase_rows_of(&self, id: &ConnectionId) -> Result<Removed> {
         let erase = |transaction: &Transaction<'_>| {
             self.sources().connection(id)?;
-            super::grants::forget_connection(transaction, id, self.clock.now())
-                .and_then(|()| erase_rows(transaction, id))
-                .map_err(self.database.failed())
+            super::grants::forget_connection(transaction, id, self.clock.now())?;
+            Ok(erase_rows(transaction, id)?)
         };
         let (removed, version) = self
             .database
@@ -56,9 +55,8 @@ impl EmbeddedStore {
     fn purge_rows(&self) -> Result<Purged> {
         // The index learns of deletions from the tombstones, so only tombstones that it has seen are removed.
         let indexed = self.index.committed_whole()?;
-        self.database.transact(|transaction| {
-            purge_rows(transaction, indexed).map_err(self.database.failed())
-        })
+        self.database
+            .transact(|transaction| Ok(purge_rows(transaction, indexed)?))
     }
 
     /// Finishes an erasure that was interrupted. If it cannot be finished now either, it is left for the next start.
@@ -76,14 +74,12 @@ impl EmbeddedStore {
         self.require_room_to_erase()?;
         STEPS.into_iter().try_for_each(|step| step(self))?;
         self.database.transact(|transaction| {
-            transaction
-                .execute(
-                    "INSERT INTO meta VALUES ('erasures_finished', ?1)
-                     ON CONFLICT DO UPDATE SET value = max(value, ?1)",
-                    [begun],
-                )
-                .map(drop)
-                .map_err(self.database.failed())
+            transaction.execute(
+                "INSERT INTO meta VALUES ('erasures_finished', ?1)
+                 ON CONFLICT DO UPDATE SET value = max(value, ?1)",
+                [begun],
+            )?;
+            Ok(())
         })
     }
 
@@ -514,9 +510,7 @@ mod tests {
         let deletion = change("kept", ChangeOp::Delete);
         store.write(&home, vec![deletion]).unwrap();
         let purge = |upto| {
-            let purge = |transaction: &Transaction<'_>| {
-                purge_rows(transaction, upto).map_err(store.database.failed())
-            };
+            let purge = |transaction: &Transaction<'_>| Ok(purge_rows(transaction, upto)?);
             store.database.transact(purge).unwrap().tombstones
         };
         assert_eq!(purge(indexed), 40);

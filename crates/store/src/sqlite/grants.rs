@@ -18,6 +18,7 @@ use crate::grants::{
     TokenSubject, TokenUse, connections_of,
 };
 use crate::registry::EntryKind;
+use crate::sqlite::database::TxResult;
 use crate::{Result, StoreError};
 
 pub(crate) use self::disclosures::{ends, note_ends};
@@ -34,21 +35,18 @@ const TOKEN_COLUMNS: &str = "id, hash, issued_at, expires_at, revoked_at, last_u
 impl Grants for EmbeddedStore {
     fn approve(&self, approval: &NewApproval) -> Result<()> {
         self.database.transact(|transaction| {
-            self.refuse_removed(transaction, &approval.grants)?;
+            refuse_removed(transaction, &approval.grants)?;
             self.insert_approval(transaction, approval)
         })
     }
 
     fn add_owner_token(&self, token: &NewToken) -> Result<()> {
         self.database.transact(|transaction| {
-            let insert = || -> rusqlite::Result<()> {
-                transaction.execute(
+                            transaction.execute(
                     "DELETE FROM tokens WHERE grant_id IS NULL AND package_id IS NULL AND expires_at <= ?1",
                     [token.issued_at.0],
                 )?;
-                insert_token(transaction, token, None, None)
-            };
-            insert().map_err(self.database.failed())
+                Ok(insert_token(transaction, token, None, None)?)
         })
     }
 
@@ -111,9 +109,9 @@ impl Grants for EmbeddedStore {
     }
 
     fn package(&self, id: &PackageId) -> Result<Option<StoredPackage>> {
-        let mut found = self.database.snapshot(|connection| {
-            find_package(connection, id.as_str()).map_err(self.database.failed())
-        })?;
+        let mut found = self
+            .database
+            .snapshot(|connection| Ok(find_package(connection, id.as_str())?))?;
         let endings = self.endings();
         if let Some(package) = &mut found {
             endings.apply_to_package(package);
@@ -123,19 +121,16 @@ impl Grants for EmbeddedStore {
 
     fn packages(&self) -> Result<Vec<StoredPackage>> {
         let mut packages = self.database.snapshot(|connection| {
-            let all = || -> rusqlite::Result<Vec<StoredPackage>> {
-                let mut packages: Vec<StoredPackage> = connection
-                    .prepare_cached(&format!(
-                        "SELECT {PACKAGE_COLUMNS} FROM packages ORDER BY ordinal DESC"
-                    ))?
-                    .query_map([], read_package)?
-                    .collect::<rusqlite::Result<_>>()?;
-                for package in &mut packages {
-                    package.grants = grants_of(connection, package.id.as_str())?;
-                }
-                Ok(packages)
-            };
-            all().map_err(self.database.failed())
+            let mut packages: Vec<StoredPackage> = connection
+                .prepare_cached(&format!(
+                    "SELECT {PACKAGE_COLUMNS} FROM packages ORDER BY ordinal DESC"
+                ))?
+                .query_map([], read_package)?
+                .collect::<rusqlite::Result<_>>()?;
+            for package in &mut packages {
+                package.grants = grants_of(connection, package.id.as_str())?;
+            }
+            Ok(packages)
         })?;
         let endings = self.endings();
         for package in &mut packages {
@@ -146,7 +141,7 @@ impl Grants for EmbeddedStore {
 
     fn revoke(&self, what: Revocable<'_>, at: Instant) -> Result<Revoked> {
         let revoked = self.database.transact(|transaction| {
-            match what {
+            Ok(match what {
                 Revocable::Grant(id) => {
                     revoke_grant(transaction, id.as_str(), Revocation::by_owner(at))
                 }
@@ -155,8 +150,7 @@ impl Grants for EmbeddedStore {
                 }
                 Revocable::Token(id) => revoke_token(transaction, id, at),
                 Revocable::Family(id) => revoke_family(transaction, id, at),
-            }
-            .map_err(self.database.failed())
+            }?)
         });
         match revoked {
             // Ending something twice is harmless, so whatever a failed disk has kept of the change does not matter.
@@ -191,48 +185,25 @@ impl Grants for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    /// A selection is made before the transaction begins; a connection may have been removed in between.
-    pub(super) fn refuse_removed(
-        &self,
-        transaction: &Transaction<'_>,
-        grants: &[Grant],
-    ) -> Result<()> {
-        for id in grants.iter().flat_map(connections_of) {
-            let there: bool = transaction
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM connections WHERE id = ?1)")
-                .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))
-                .map_err(self.database.failed())?;
-            if !there {
-                return Err(StoreError::UnknownConnection(id.clone()));
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn insert_approval(
         &self,
         transaction: &Transaction<'_>,
         approval: &NewApproval,
-    ) -> Result<()> {
-        let mut documents = Vec::new();
+    ) -> TxResult<()> {
+        let package = approval.package.as_ref().map(PackageId::as_str);
+        let issued_at = approval.issued_at.0;
+        if let Some(id) = package {
+            transaction.execute(
+                "INSERT INTO packages (id, client_id, issued_at) VALUES (?1, ?2, ?3)",
+                params![id, approval.client_id.as_str(), issued_at],
+            )?;
+        }
         for grant in &approval.grants {
-            let text = serde_json::to_string(grant).map_err(|error| StoreError::Engine {
+            let document = serde_json::to_string(grant).map_err(|error| StoreError::Engine {
                 path: self.path().to_owned(),
                 detail: format!("grant {} cannot be written: {error}", grant.id()),
             })?;
-            documents.push((grant, text));
-        }
-        let package = approval.package.as_ref().map(PackageId::as_str);
-        let issued_at = approval.issued_at.0;
-        let insert = || -> rusqlite::Result<()> {
-            if let Some(id) = package {
-                transaction.execute(
-                    "INSERT INTO packages (id, client_id, issued_at) VALUES (?1, ?2, ?3)",
-                    params![id, approval.client_id.as_str(), issued_at],
-                )?;
-            }
-            for (grant, document) in &documents {
-                transaction.execute(
+            transaction.execute(
                     "INSERT INTO grants (id, package_id, client_id, document, issued_at, expires_at, redeem_by)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                     params![
@@ -245,32 +216,27 @@ impl EmbeddedStore {
                         approval.redeem_by.map(|at| at.0)
                     ],
                 )?;
-            }
-            let grant = match (package, approval.grants.first()) {
-                (None, Some(grant)) => Some(grant.id().as_str()),
-                _ => None,
-            };
-            match &approval.token {
-                Some(token) => insert_token(transaction, token, grant, package),
-                None => Ok(()),
-            }
+        }
+        let grant = match (package, approval.grants.first()) {
+            (None, Some(grant)) => Some(grant.id().as_str()),
+            _ => None,
         };
-        insert().map_err(self.database.failed())
+        match &approval.token {
+            Some(token) => Ok(insert_token(transaction, token, grant, package)?),
+            None => Ok(()),
+        }
     }
 
     /// The tokens of a query, each with what it stands for, all seen at one moment.
     fn tokens(&self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<StoredToken>> {
         let mut tokens = self.database.snapshot(|connection| {
-            let find = || -> rusqlite::Result<Vec<StoredToken>> {
-                let mut statement = connection.prepare_cached(sql)?;
-                let mut rows = statement.query(values)?;
-                let mut tokens = Vec::new();
-                while let Some(row) = rows.next()? {
-                    tokens.extend(read_token(connection, row)?);
-                }
-                Ok(tokens)
-            };
-            find().map_err(self.database.failed())
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query(values)?;
+            let mut tokens = Vec::new();
+            while let Some(row) = rows.next()? {
+                tokens.extend(read_token(connection, row)?);
+            }
+            Ok(tokens)
         })?;
         let endings = self.endings();
         for token in &mut tokens {
@@ -278,6 +244,19 @@ impl EmbeddedStore {
         }
         Ok(tokens)
     }
+}
+
+/// A selection is made before the transaction begins; a connection may have been removed in between.
+pub(super) fn refuse_removed(transaction: &Transaction<'_>, grants: &[Grant]) -> TxResult<()> {
+    for id in grants.iter().flat_map(connections_of) {
+        let there: bool = transaction
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM connections WHERE id = ?1)")
+            .and_then(|mut statement| statement.query_row([id.as_str()], |row| row.get(0)))?;
+        if !there {
+            return Err(StoreError::UnknownConnection(id.clone()).into());
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn insert_token(

@@ -74,18 +74,18 @@ impl EmbeddedStore {
     fn try_to_write(&self) -> Result<()> {
         self.database.transact(|transaction| {
             let sql = "UPDATE meta SET value = value WHERE name = 'store_id'";
-            let written = transaction.execute(sql, []);
-            written.map(drop).map_err(self.database.failed())
+            transaction.execute(sql, [])?;
+            Ok(())
         })
     }
 
     fn look_at_records(&self, thorough: bool) -> Result<(u64, Vec<Damage>)> {
         self.database.snapshot(|connection| {
-            let records = kept(connection).map_err(self.database.failed())?;
+            let records = kept(connection)?;
             let mut found = Vec::new();
             if thorough {
                 for look in [engine_says, miscounted, unreadable] {
-                    found.extend(look(connection).map_err(self.database.failed())?);
+                    found.extend(look(connection)?);
                 }
             }
             found.truncate(TOLD);

@@ -107,7 +107,7 @@ impl EmbeddedStore {
             database,
             truth,
             declaring: Mutex::new(()),
-            endings: RwLock::new(Endings::of(pending.ended().cloned())),
+            endings: RwLock::new(Endings::new(pending.ended().cloned())),
             pending: Mutex::new(pending),
             clock,
             _reserve: Reserve::keep(path),
@@ -229,12 +229,10 @@ fn store_id(database: &Database) -> Result<[u8; 16]> {
     }
     database.transact(|transaction| {
         let id = random()?;
-        transaction
-            .execute(
-                "INSERT OR REPLACE INTO meta VALUES ('store_id', ?1)",
-                [id.as_slice()],
-            )
-            .map_err(database.failed())?;
+        transaction.execute(
+            "INSERT OR REPLACE INTO meta VALUES ('store_id', ?1)",
+            [id.as_slice()],
+        )?;
         Ok(id)
     })
 }

@@ -4,9 +4,10 @@ use contract::time::Instant;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::EmbeddedStore;
-use super::grants::insert_token;
+use super::grants::{insert_token, refuse_removed};
 use crate::Result;
 use crate::registry::{Change, Entry, EntryKind, Expect, Registry, TokenFor};
+use crate::sqlite::database::TxResult;
 
 impl Registry for EmbeddedStore {
     fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>> {
@@ -48,12 +49,10 @@ impl Registry for EmbeddedStore {
 
     fn apply(&self, changes: &[Change<'_>], now: Instant) -> Result<bool> {
         self.database.transact(|transaction| {
-            transaction
-                .execute("DELETE FROM registry WHERE expires_at <= ?1", [now.0])
-                .map_err(self.database.failed())?;
+            transaction.execute("DELETE FROM registry WHERE expires_at <= ?1", [now.0])?;
             // All expectations first: a refused change must leave no trace of those before it.
             for change in changes {
-                if !holds(transaction, change).map_err(self.database.failed())? {
+                if !holds(transaction, change)? {
                     return Ok(false);
                 }
             }
@@ -66,7 +65,7 @@ impl Registry for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    fn change(&self, transaction: &Transaction<'_>, change: &Change<'_>) -> Result<()> {
+    fn change(&self, transaction: &Transaction<'_>, change: &Change<'_>) -> TxResult<()> {
         let written = match change {
             Change::Put {
                 kind,
@@ -91,7 +90,7 @@ impl EmbeddedStore {
                 )
                 .map(drop),
             Change::Approve(approval) => {
-                self.refuse_removed(transaction, &approval.grants)?;
+                refuse_removed(transaction, &approval.grants)?;
                 return self.insert_approval(transaction, approval);
             }
             Change::Issue { token, of } => {
@@ -102,7 +101,7 @@ impl EmbeddedStore {
                 insert_token(transaction, token, grant, package)
             }
         };
-        written.map_err(self.database.failed())
+        Ok(written?)
     }
 }
 

@@ -350,8 +350,7 @@ impl EmbeddedStore {
     /// password and registered clients stay.
     fn end_all_grants(&self, now: Instant) -> Result<u64, StoreError> {
         self.database.transact(|transaction| {
-            let end = || -> rusqlite::Result<u64> {
-                let ended = transaction.query_row(
+                            let ended = transaction.query_row(
                     &format!("SELECT count(*) FROM grants WHERE {LIVE}"),
                     [now.0],
                     |row| row.get(0),
@@ -370,8 +369,6 @@ impl EmbeddedStore {
                     [],
                 )?;
                 Ok(ended)
-            };
-            end().map_err(self.database.failed())
         })
     }
 }

@@ -31,8 +31,7 @@ impl EmbeddedStore {
                 let mut dropped = 0;
                 for (row, stream) in &rows {
                     let time = time_field(&sources, *stream);
-                    dropped += thin(transaction, *row, *stream, time.as_deref(), retention)
-                        .map_err(self.database.failed())?;
+                    dropped += thin(transaction, *row, *stream, time.as_deref(), retention)?;
                 }
                 Ok(dropped)
             })?;

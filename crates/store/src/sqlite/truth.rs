@@ -78,10 +78,10 @@ impl Truth for SqliteTruth {
 
     fn on_snapshot(&self, run: &mut dyn FnMut(&dyn TruthSnapshot) -> Result<()>) -> Result<()> {
         self.database.snapshot(|connection| {
-            run(&Snapshot {
+            Ok(run(&Snapshot {
                 database: &self.database,
                 connection,
-            })
+            })?)
         })
     }
 
@@ -312,8 +312,7 @@ impl Truth for SqliteTruth {
 
     fn changed(&self, stream: i64, after: u64, limit: usize) -> Result<(u64, Vec<ChangedRecord>)> {
         self.database.snapshot(|connection| {
-            let read = || -> rusqlite::Result<(u64, Vec<ChangedRecord>)> {
-                let last = last_version(connection, stream)?;
+                            let last = last_version(connection, stream)?;
                 if last <= after {
                     return Ok((last, Vec::new()));
                 }
@@ -332,8 +331,6 @@ impl Truth for SqliteTruth {
                     })
                 })?;
                 Ok((last, rows.collect::<rusqlite::Result<_>>()?))
-            };
-            read().map_err(self.database.failed())
         })
     }
 

@@ -31,17 +31,16 @@ impl EmbeddedStore {
         let (applied, writing) = self.database.transact_bulk(|transaction| {
             // Checked inside the transaction: a concurrent change of the declaration waits, or has been seen.
             let streams = BatchStreams::new(self.sources(), connection)?;
-            let before = newest_version(transaction).map_err(self.database.failed())?;
+            let before = newest_version(transaction)?;
             let mut writing = Writing::begin(streams, before);
             let mut applied = Vec::with_capacity(batch.len());
             for change in batch {
                 let entry = writing.streams.entry(&change.stream)?;
                 let outcome = writing.apply(transaction, &entry, change);
-                applied.push(outcome.map_err(self.database.failed())?);
+                applied.push(outcome?);
             }
-            let finished = writing.finish(transaction);
-            if !finished.map_err(self.database.failed())? {
-                return Err(StoreError::UnknownConnection(connection.clone()));
+            if !writing.finish(transaction)? {
+                return Err(StoreError::UnknownConnection(connection.clone()).into());
             }
             Ok((applied, writing))
         })?;

@@ -7,8 +7,8 @@ mod pages;
 mod schemas;
 mod sizes;
 
-pub use evidence::{UriForm, evidence, evidence_found, meta_only, uri};
+pub use evidence::{UriForm, evidence, meta_only, uri};
 pub use identity::{forbidden, multi, odd, owner, shared};
 pub use pages::{page, proj, proj_ok, rows};
-pub use schemas::{schema, schema_lax, schema_xl};
+pub use schemas::{schema, schema_lax};
 pub use sizes::{big, big_of, many};

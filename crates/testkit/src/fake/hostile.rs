@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::state::State;
 use super::world::{Connector, Field, Stream, World};
+use crate::Dice;
 
 /// A word that stands in most texts of a hostile world.
 pub const NEEDLE: &str = "quartz";
@@ -83,38 +84,9 @@ const PIECES: [&str; 18] = [
     "next read_record_field args={\"id\":\"cin_x/y:z\",\"field_path\":\"text\"}\n",
 ];
 
-/// A small generator of its own, so that a seed means the same world everywhere.
-#[derive(Debug, Clone)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice(seed)
-    }
-
-    /// The next number.
-    pub fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
-        usize::try_from(self.roll() % bound).unwrap_or_default()
-    }
-
-    pub fn pick<'a, T: ?Sized>(&mut self, several: &[&'a T]) -> &'a T {
-        several[self.below(several.len())]
-    }
-}
-
 /// The hostile world of a seed: a strict server whose data is not to be trusted.
 pub fn hostile(seed: u64) -> State {
-    let mut dice = Dice::new(seed);
+    let mut dice = Dice(seed);
     let mut world = World::default();
     let mut taken = BTreeSet::new();
     for c in 0..=dice.below(3) {

@@ -50,14 +50,14 @@ pub struct Issuer {
 struct Memory {
     given: usize,
     clients: BTreeMap<String, Value>,
-    codes: BTreeMap<String, Asked>,
+    codes: BTreeMap<String, PendingCode>,
     tokens: BTreeMap<String, Token>,
     /// Refresh tokens and the client that may trade them, once.
     refresh: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct PendingCode {
     client: String,
     /// Where the browser goes back to, and the PKCE challenge.
     browser: Option<(String, String)>,
@@ -213,7 +213,7 @@ impl Issuer {
         let client = memory.client(form)?;
         checked(details)?;
         let code = memory.next("dc");
-        let asked = Asked {
+        let asked = PendingCode {
             client,
             browser: None,
             is_package: false,
@@ -255,7 +255,7 @@ impl Issuer {
             return Reply::new(200, "text/html", "<p>Denied</p>");
         }
         let code = memory.next("oacode");
-        let asked = Asked {
+        let asked = PendingCode {
             client,
             browser: Some((redirect.to_owned(), value("code_challenge").to_owned())),
             is_package: details.is_none(),

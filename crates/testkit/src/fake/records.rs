@@ -8,7 +8,7 @@ use super::filter::{filters, values};
 use super::projection::Projection;
 use super::reply::Failure;
 use super::sources::{find, resolve};
-use super::state::{ListShape, Quirk, State};
+use super::state::{Quirk, State};
 use super::world::{Record, Stream};
 
 const DEFAULT_LIMIT: usize = 25;
@@ -248,25 +248,10 @@ fn envelope(state: &State, call: &Call, page: Page) -> Value {
     meta.insert("count".to_owned(), count);
     meta.insert("warnings".to_owned(), json!(state.warnings));
     let mut body = Map::new();
-    match state.list_shape {
-        ListShape::Bare => return Value::Array(page.rows),
-        ListShape::Records => {
-            body.insert("records".to_owned(), Value::Array(page.rows));
-        }
-        ListShape::DataRecords => {
-            handles.insert("records".to_owned(), Value::Array(page.rows));
-            body.insert(
-                "data".to_owned(),
-                Value::Object(std::mem::take(&mut handles)),
-            );
-        }
-        ListShape::Canonical => {
-            body.insert("object".to_owned(), json!("list"));
-            body.insert("data".to_owned(), Value::Array(page.rows));
-            body.insert("url".to_owned(), json!(call.path));
-            body.insert("links".to_owned(), json!({"self": call.raw_target}));
-        }
-    }
+    body.insert("object".to_owned(), json!("list"));
+    body.insert("data".to_owned(), Value::Array(page.rows));
+    body.insert("url".to_owned(), json!(call.path));
+    body.insert("links".to_owned(), json!({"self": call.raw_target}));
     body.append(&mut handles);
     body.insert("meta".to_owned(), Value::Object(meta));
     Value::Object(body)

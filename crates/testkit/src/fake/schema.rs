@@ -172,7 +172,7 @@ fn most_frequent<'a>(rows: &'a [(&Stream, Vec<Value>)]) -> &'a [Value] {
 
 fn full_stream(state: &State, stream: &Stream, connections: &[Value]) -> Value {
     let advertised = !state.is(Quirk::RefusesClientFilters);
-    let fields = || listed(state, stream);
+    let fields = || listed(stream);
     let names = |is_one: &dyn Fn(&Field) -> bool| -> Vec<&str> {
         let chosen = fields().filter(|field| is_one(field));
         chosen.map(|field| field.name.as_str()).collect()
@@ -237,7 +237,7 @@ fn compact_stream(
     connections: &[Value],
     shared: &[Value],
 ) -> Value {
-    let flags: Map<String, Value> = listed(state, stream)
+    let flags: Map<String, Value> = listed(stream)
         .map(|field| (field.name.clone(), json!(flags(state, field))))
         .collect();
     let mut body = json!({
@@ -253,10 +253,8 @@ fn compact_stream(
     body
 }
 
-fn listed<'a>(state: &State, stream: &'a Stream) -> impl Iterator<Item = &'a Field> {
-    let with_hidden = state.is(Quirk::ListsHiddenFields);
-    let fields = stream.fields.iter();
-    fields.filter(move |field| field.granted || with_hidden)
+fn listed(stream: &Stream) -> impl Iterator<Item = &Field> {
+    stream.fields.iter().filter(|field| field.granted)
 }
 
 fn primary_key(stream: &Stream) -> Vec<&str> {

@@ -8,7 +8,7 @@ use super::filter::filters;
 use super::projection::refuse_client_extras;
 use super::reply::Failure;
 use super::sources::{connection_json, unknown_connection};
-use super::state::{Quirk, SearchShape, State};
+use super::state::{Quirk, State};
 use super::window::position;
 use super::world::{Record, Source};
 
@@ -91,7 +91,7 @@ fn hits(state: &State, call: &Call, q: &str) -> Result<Vec<Value>, Failure> {
         let filters = filters(call, source.stream)?;
         for record in source.records(&state.world) {
             if filters.iter().all(|filter| filter.keeps(record)) {
-                hits.extend(hit(state, source, record, &terms));
+                hits.extend(hit(source, record, &terms));
             }
         }
     }
@@ -125,7 +125,7 @@ fn sources<'a>(state: &'a State, call: &Call) -> Result<Vec<Source<'a>>, Failure
 }
 
 /// A hit, if every term occurs in some searched field.
-fn hit(state: &State, source: Source<'_>, record: &Record, terms: &[&str]) -> Option<Value> {
+fn hit(source: Source<'_>, record: &Record, terms: &[&str]) -> Option<Value> {
     let fields: Vec<(&str, Vec<char>)> = source
         .stream
         .fields
@@ -168,7 +168,7 @@ fn hit(state: &State, source: Source<'_>, record: &Record, terms: &[&str]) -> Op
     ];
     body.extend(members.map(|(name, value)| (name.to_owned(), value)));
     body.extend(titles(source, record));
-    let descriptor = |(name, excerpt): &(&str, Excerpt)| excerpt.descriptor(state, record, name);
+    let descriptor = |(name, excerpt): &(&str, Excerpt)| excerpt.descriptor(record, name);
     let descriptors: Vec<Value> = excerpts.iter().take(MAX_EXCERPTS).map(descriptor).collect();
     body.insert("evidence_excerpts".to_owned(), json!(descriptors));
     Some(Value::Object(body))
@@ -248,8 +248,8 @@ impl Excerpt {
         })
     }
 
-    fn descriptor(&self, state: &State, record: &Record, field: &str) -> Value {
-        let mut read = json!({
+    fn descriptor(&self, record: &Record, field: &str) -> Value {
+        let read = json!({
             "object": "field_window_read",
             "method": "GET",
             "route": format!("{}/field-window", route_of(record)),
@@ -257,32 +257,25 @@ impl Excerpt {
             "record_id": record.key,
             "field": field,
             "connection_id": record.connection_id,
+            "offset_chars": self.start,
+            "limit_chars": self.end - self.start,
         });
-        let older = json!({
-            "object": "evidence_excerpt",
-            "field_path": field,
-            "preview_text": self.preview,
-            "truncated": true,
-            "provenance": "lexical_match",
-            "read": read,
-        });
-        if state.is(Quirk::OlderEvidence) {
-            return older;
-        }
-        read["offset_chars"] = json!(self.start);
-        read["limit_chars"] = json!(self.end - self.start);
         let matches = self.matches.iter();
         let matches: Vec<Value> = matches
             .map(|(start, end)| json!({"start_chars": start, "end_chars": end}))
             .collect();
-        let mut body = older;
-        body["text"] = json!(self.text);
-        body["text_start_chars"] = json!(self.start);
-        body["text_end_chars"] = json!(self.end);
-        body["matches"] = json!(matches);
-        body["truncated"] = json!(self.truncated);
-        body["read"] = read;
-        body
+        json!({
+            "object": "evidence_excerpt",
+            "field_path": field,
+            "preview_text": self.preview,
+            "truncated": self.truncated,
+            "provenance": "lexical_match",
+            "read": read,
+            "text": self.text,
+            "text_start_chars": self.start,
+            "text_end_chars": self.end,
+            "matches": matches,
+        })
     }
 }
 
@@ -330,24 +323,10 @@ fn envelope(
     if let Some(next) = next {
         handles.insert("next_cursor".to_owned(), json!(next));
     }
-    let (outer, inner) = match state.search_shape {
-        SearchShape::Data => ("data", None),
-        SearchShape::Results => ("results", None),
-        SearchShape::Hits => ("hits", None),
-        SearchShape::DataResults => ("data", Some("results")),
-        SearchShape::DataData => ("data", Some("data")),
-    };
     let mut body = Map::new();
-    let hits = match inner {
-        None => json!(hits),
-        Some(inner) => {
-            handles.insert(inner.to_owned(), json!(hits));
-            Value::Object(std::mem::take(&mut handles))
-        }
-    };
     body.insert("object".to_owned(), json!("list"));
     body.insert("url".to_owned(), json!(call.path));
-    body.insert(outer.to_owned(), hits);
+    body.insert("data".to_owned(), json!(hits));
     body.append(&mut handles);
     body.insert("meta".to_owned(), Value::Object(meta));
     body.insert("links".to_owned(), json!({"self": call.raw_target}));

@@ -34,41 +34,10 @@ pub enum Quirk {
     RefusesCompactView,
     /// Filters, views and relations are refused and not advertised, as the reference does for clients.
     RefusesClientFilters,
-    /// The schema also lists hidden fields, as not granted.
-    ListsHiddenFields,
     /// Every list says that there is more, with a cursor.
     ForcesHasMore,
-    /// Evidence without text and offsets, `truncated` always true.
-    OlderEvidence,
     /// `retry_with` is an object with `field` and `guidance`.
     RetryWithObject,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ListShape {
-    /// `{object:"list", data:[…]}`.
-    #[default]
-    Canonical,
-    /// `{records:[…]}`.
-    Records,
-    /// `{data:{records:[…]}}`, paging handles inside `data`.
-    DataRecords,
-    Bare,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SearchShape {
-    /// `{data:[…]}`.
-    #[default]
-    Data,
-    /// `{results:[…]}`.
-    Results,
-    /// `{hits:[…]}`.
-    Hits,
-    /// `{data:{results:[…]}}`.
-    DataResults,
-    /// `{data:{data:[…]}}`.
-    DataData,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,8 +80,6 @@ pub struct State {
     pub issuer: Option<Issuer>,
     /// How it differs from the strict server.
     pub quirks: BTreeSet<Quirk>,
-    pub list_shape: ListShape,
-    pub search_shape: SearchShape,
     pub error_shape: ErrorShape,
     pub request_id: RequestId,
     /// Hits to answer a search with, as they are, instead of searching the world.
@@ -139,8 +106,6 @@ impl State {
             },
             issuer: None,
             quirks: BTreeSet::new(),
-            list_shape: ListShape::default(),
-            search_shape: SearchShape::default(),
             error_shape: ErrorShape::default(),
             request_id: RequestId::default(),
             search_hits: None,

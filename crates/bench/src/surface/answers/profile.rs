@@ -31,12 +31,12 @@ impl Reply {
     }
 }
 
-pub(super) struct Shown {
+pub(super) struct VisibleText {
     pub(super) text: String,
     pub(super) is_clipped: bool,
 }
 
-impl Shown {
+impl VisibleText {
     /// Whether a sentence can be read, marks aside.
     pub(super) fn holds(&self, sentence: &str) -> bool {
         let unmarked = self.text.replace("<mark>", "").replace("</mark>", "");
@@ -74,9 +74,9 @@ impl HostProfile {
         }
     }
 
-    pub(super) fn show(self, reply: &Reply, tokens: impl Fn(&str) -> usize) -> Shown {
+    pub(super) fn show(self, reply: &Reply, tokens: impl Fn(&str) -> usize) -> VisibleText {
         let structured = || reply.structured.to_string();
-        let whole = |text: String| Shown {
+        let whole = |text: String| VisibleText {
             text,
             is_clipped: false,
         };
@@ -88,7 +88,7 @@ impl HostProfile {
             Self::TokenLimit => {
                 let text = structured();
                 let is_clipped = tokens(&text) > MAX_TOKENS;
-                Shown {
+                VisibleText {
                     text: if is_clipped { String::new() } else { text },
                     is_clipped,
                 }
@@ -97,10 +97,10 @@ impl HostProfile {
     }
 }
 
-fn cut_in_the_middle(text: String) -> Shown {
+fn cut_in_the_middle(text: String) -> VisibleText {
     let lines: Vec<&str> = text.lines().collect();
     if text.len() <= CUT_BYTES && lines.len() <= CUT_LINES {
-        return Shown {
+        return VisibleText {
             text,
             is_clipped: false,
         };
@@ -117,7 +117,7 @@ fn cut_in_the_middle(text: String) -> Shown {
         let tail = kept.ceil_char_boundary(kept.len() - half);
         kept = format!("{}{}", &kept[..head], &kept[tail..]);
     }
-    Shown {
+    VisibleText {
         text: kept,
         is_clipped: true,
     }

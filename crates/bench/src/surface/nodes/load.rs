@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use contract::id::hex;
 use grants::{Flags, Secret, Selection};
 use tokio::runtime::Runtime;
 
@@ -21,8 +22,7 @@ pub(super) fn measure(
 ) -> Result<(), BenchError> {
     let token = granted(bench, sides)?;
     let secret = bench.folder.join("secret");
-    let digits: Vec<String> = SECRET.iter().map(|byte| format!("{byte:02x}")).collect();
-    std::fs::write(&secret, digits.concat()).map_err(BenchError::file(&secret))?;
+    std::fs::write(&secret, hex(SECRET)).map_err(BenchError::file(&secret))?;
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build()?;
     let mut servers = Vec::new();

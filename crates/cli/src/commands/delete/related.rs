@@ -109,7 +109,7 @@ pub(super) fn take(found: &mut Vec<Related>, names: &[String]) -> CommandResult<
 
 impl Related {
     /// What stays, by id, and the command that deletes it.
-    pub(super) fn told(&self, delete: &CommandLine) -> String {
+    pub(super) fn describe(&self, delete: &CommandLine) -> String {
         let count = counted(self.records.len() as u64, "record", "records");
         let named: Vec<String> = self.records.iter().take(NAMED).map(handle_text).collect();
         let more = self.records.len() > NAMED;

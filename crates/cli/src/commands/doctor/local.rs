@@ -100,7 +100,7 @@ fn permission_remedy(folder: &Path) -> String {
 
 fn disk(folder: &Path) -> Finding {
     match rustix::fs::statvfs(folder) {
-        Ok(disk) => room(Room::of(&disk)),
+        Ok(disk) => room(Room::from_stat(&disk)),
         Err(error) => Finding::failed(
             "disk",
             format!("how much room there is cannot be told: {error}"),
@@ -116,7 +116,7 @@ struct Room {
 }
 
 impl Room {
-    fn of(disk: &rustix::fs::StatVfs) -> Self {
+    fn from_stat(disk: &rustix::fs::StatVfs) -> Self {
         Self {
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
             all: disk.f_blocks.saturating_mul(disk.f_frsize),
@@ -150,7 +150,7 @@ fn room_needed(room: Room) -> Option<String> {
 /// What to do about a failure: where the disk is full, that; else what is said.
 pub(super) fn remedy(context: &Context, otherwise: &str) -> String {
     let disk = rustix::fs::statvfs(&context.settings.data_dir).ok();
-    disk.and_then(|disk| room_needed(Room::of(&disk)))
+    disk.and_then(|disk| room_needed(Room::from_stat(&disk)))
         .unwrap_or_else(|| otherwise.to_owned())
 }
 

@@ -1,7 +1,7 @@
 //! `pdpp grant show`: what was granted, and what it has been used for.
 
 use clap::Args;
-use grants::{DisclosedCall, Overview, Shown, State, TOKENS_ENDED, TokenKind, Wording};
+use grants::{DisclosedCall, GrantDetails, Overview, State, TOKENS_ENDED, TokenKind, Wording};
 use store::grants::RevocationReason;
 
 use super::{fetch_grant, refuse_secret, with_similar_ids};
@@ -138,7 +138,7 @@ fn or_never(at: Option<&str>) -> String {
 }
 
 /// What each grant gives, and for which purpose.
-fn terms(whole: &Shown, owner: &OwnerClient, output: Output) -> CommandResult {
+fn terms(whole: &GrantDetails, owner: &OwnerClient, output: Output) -> CommandResult {
     let wording = Wording::whole(visible);
     for grant in &whole.overview.grants {
         let own = match whole.overview.token_kind {

@@ -34,7 +34,7 @@ pub(super) fn text(figure: &Counted<'_>, groups: &[Group<'_>], filters: Filters)
         written = groups.iter().take(most).enumerate().map(line).collect();
         if written.len() == groups.len()
             && figure.figure.omitted == 0
-            && let Some(text) = fitting(figure, (groups, filters), &written)
+            && let Some(text) = fitting(figure, groups, filters, &written)
         {
             return text;
         }
@@ -42,20 +42,21 @@ pub(super) fn text(figure: &Counted<'_>, groups: &[Group<'_>], filters: Filters)
     // Without groups there is always room.
     (0..=written.len())
         .rev()
-        .find_map(|shown| fitting(figure, (groups, filters), written.get(..shown)?))
+        .find_map(|shown| fitting(figure, groups, filters, written.get(..shown)?))
         .unwrap_or_default()
 }
 
 /// The text with these lines. What stands around them depends on how many there are, so it is measured with them.
 fn fitting(
     figure: &Counted<'_>,
-    (groups, filters): (&[Group<'_>], Filters),
+    groups: &[Group<'_>],
+    filters: Filters,
     written: &[Line],
 ) -> Option<String> {
     let cut = written.iter().filter(|line| line.is_cut).count();
     let all = groups.len() + figure.figure.omitted;
-    let head = head(figure, all, (written.len(), cut));
-    let tail = next(figure, (groups, filters), (written.len(), cut));
+    let head = head(figure, all, written.len(), cut);
+    let tail = next(figure, groups, filters, written.len(), cut);
     let mut lines = Lines::new(budget::GROUPS_TEXT, head);
     lines.reserve(tail.len());
     if let Some(warnings) = paging::page_warnings(&figure.figure.page) {
@@ -136,7 +137,7 @@ fn told_apart(place: usize, keys: &[String], room: usize) -> String {
     format!("{begin}{part}")
 }
 
-fn head(figure: &Counted<'_>, all: usize, (shown, cut): (usize, usize)) -> String {
+fn head(figure: &Counted<'_>, all: usize, shown: usize, cut: usize) -> String {
     let noun = if all == 1 { "group" } else { "groups" };
     let mut head = format!("{}{}: {all} {noun}", figure.name(), dimension(figure));
     let others = figure.figure.other_count;
@@ -189,8 +190,10 @@ fn time_zone<'a>(figure: &'a Counted<'_>) -> Option<&'a str> {
 /// The last line: how to see the groups that are not here, else the records behind the first group.
 fn next(
     figure: &Counted<'_>,
-    (groups, filters): (&[Group<'_>], Filters),
-    (shown, cut): (usize, usize),
+    groups: &[Group<'_>],
+    filters: Filters,
+    shown: usize,
+    cut: usize,
 ) -> String {
     let later = |from| later(figure, from).filter(|_| filters.range);
     let long = if cut > 0 {

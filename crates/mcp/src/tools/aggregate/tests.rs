@@ -286,18 +286,6 @@ fn no_groups_are_said_to_be_none() {
 }
 
 #[test]
-fn a_stream_that_cannot_be_one_is_refused_unasked() {
-    // TS-07
-    let stub = Stub::default();
-    for stream in ["../x", "a/b"] {
-        let args = json!({"stream": stream, "metric": "count"});
-        let fault = stub.call("aggregate", args).unwrap_err();
-        assert_eq!(fault.code(), "invalid_stream");
-    }
-    assert!(stub.asked().is_empty());
-}
-
-#[test]
 fn an_answer_that_is_no_aggregate_is_a_fault() {
     let stub = Stub::default().on(PATH, json!({"object": "list", "data": []}));
     let args = json!({"stream": "messages", "metric": "count"});

@@ -13,25 +13,12 @@ use crate::stub::Stub;
 
 const ID: &str = "cin_slack/messages:m1";
 
-/// FX-MULTI, the records of it.
+/// FX-MULTI, one record of it.
 fn multi() -> Stub {
-    let record = |connection: &str, text: &str| {
-        json!({"object":"record","id":"o1","stream":"orders","connection_id":connection,"connector_key":"amazon",
-            "display_name":"Laptop Amazon","emitted_at":"2026-05-01T00:00:00Z","data":{"id":"o1","text":text}})
-    };
-    let ambiguous = json!({"error":{"type":"api_error","code":"ambiguous_connection","message":"two","retry_with":"connection_id",
-        "available_connections":[{"connection_id":"cin_aaa"},{"connection_id":"cin_bbb"}]}});
-    let route = "/v1/streams/orders/records/o1";
-    Stub::default()
-        .refusing(route, 409, ambiguous)
-        .on(
-            &format!("{route}?connection_id=cin_aaa"),
-            record("cin_aaa", "LAPTOP"),
-        )
-        .on(
-            &format!("{route}?connection_id=cin_bbb"),
-            record("cin_bbb", "ORG"),
-        )
+    let record = json!({"object":"record","id":"o1","stream":"orders","connection_id":"cin_aaa","connector_key":"amazon",
+        "display_name":"Laptop Amazon","emitted_at":"2026-05-01T00:00:00Z","data":{"id":"o1","text":"LAPTOP"}});
+    let route = "/v1/streams/orders/records/o1?connection_id=cin_aaa";
+    Stub::default().on(route, record)
 }
 
 #[test]

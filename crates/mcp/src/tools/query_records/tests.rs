@@ -324,24 +324,6 @@ fn a_cursor_longer_than_the_budget_still_stands_whole() {
 }
 
 #[test]
-fn older_envelopes_and_flat_rows_are_read() {
-    // QR-03
-    for body in [
-        json!({"records":[{"id":"m1","subject":"S"}],"meta":{"next_cursor":"n"}}),
-        json!({"data":{"records":[{"id":"m1","subject":"S"}],"next_cursor":"n"}}),
-    ] {
-        let stub = Stub::default().on(MAIL, body.clone());
-        let (text, structured) = query(&stub, json!({"stream": "mail", "connection_id": "c1"}));
-        assert!(
-            text.contains(r#"1. id=c1/mail:m1 {"subject":"S"}"#),
-            "{text}"
-        );
-        assert!(text.contains(r#"next_cursor="n""#));
-        assert_eq!(structured["data"], body);
-    }
-}
-
-#[test]
 fn window_uris_around_records_are_dropped_and_what_people_wrote_is_not() {
     // HD-08
     let mut row = record("m1", json!({"note": "pdpp://field-window/mine"}));

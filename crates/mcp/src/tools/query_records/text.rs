@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use contract::page::FieldRoles;
 
-use super::{Asked, CutRelation, Listed, OverBudget, WayOn};
+use super::{CutRelation, ListRequest, Listed, WayOn};
 use crate::answer::{About, Content, Fields, Record};
 use crate::budget;
 use crate::identity::Identity;
@@ -69,7 +69,7 @@ enum Spelling {
     Words,
 }
 
-pub(super) fn write(asked: &Asked<'_>, listed: &Listed<'_>) -> String {
+pub(super) fn write(asked: &ListRequest<'_>, listed: &Listed<'_>) -> String {
     let leading = leading(listed);
     let rows: Vec<Row<'_>> = listed
         .page
@@ -91,14 +91,14 @@ pub(super) fn write(asked: &Asked<'_>, listed: &Listed<'_>) -> String {
     }
     // Where ids and cursors take all the room, structured content alone says so.
     let over_budget = listed.over_budget.filter(|_| !is_long);
-    tail.extend(over_budget.map(OverBudget::written));
+    tail.extend(over_budget.map(|over| over.to_string()));
     tail.push(last_line(asked, listed, &rows, is_long));
     // Room for what is not shown is kept only where something is not.
-    let (mut lines, mut shown) = written(&rows, &first, &tail, "");
+    let (mut lines, mut shown) = lines_before_tail(&rows, &first, &tail, "");
     if shown < rows.len() {
         let longest_call = if is_long { 0 } else { CALL };
         let unshown = unshown_line(asked, rows.len(), rows.len(), longest_call);
-        (lines, shown) = written(&rows, &first, &tail, &unshown);
+        (lines, shown) = lines_before_tail(&rows, &first, &tail, &unshown);
         // Shorter rows may have made room for every id.
         if shown < rows.len() {
             let hidden = rows.len() - shown;
@@ -128,7 +128,12 @@ fn leading<'a>(listed: &'a Listed<'_>) -> Vec<&'a str> {
 }
 
 /// The lines before the tail, and how many rows are among them.
-fn written(rows: &[Row<'_>], first: &str, tail: &[String], unshown: &str) -> (Lines, usize) {
+fn lines_before_tail(
+    rows: &[Row<'_>],
+    first: &str,
+    tail: &[String],
+    unshown: &str,
+) -> (Lines, usize) {
     let ceiling = (budget::LIST_TEXT - 1).max(first.len() + TAIL);
     let mut lines = Lines::new(ceiling, first);
     for line in tail.iter().map(String::as_str).chain([unshown]) {
@@ -139,12 +144,12 @@ fn written(rows: &[Row<'_>], first: &str, tail: &[String], unshown: &str) -> (Li
 }
 
 /// What this is, whether it is all, the first handle, where a clipping host still shows it, the way on.
-fn first_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>]) -> String {
+fn first_line(asked: &ListRequest<'_>, listed: &Listed<'_>, rows: &[Row<'_>]) -> String {
     let stream = plain::quoted(asked.stream(), budget::LABEL);
     let mut line = format!("records from stream {stream}: {} record(s).", rows.len());
     line.push_str(&paging::extent(&listed.page));
     if let Some(shortened) = listed.shortened {
-        line.push_str(&shortened.written());
+        line.push_str(&shortened.to_string());
     }
     let mut living = rows.iter().filter(|row| !row.record.deleted);
     if let Some(identity) = living.find_map(|row| row.record.identity.as_ref()) {
@@ -155,7 +160,12 @@ fn first_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>]) -> Strin
     line
 }
 
-fn last_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>], is_short: bool) -> String {
+fn last_line(
+    asked: &ListRequest<'_>,
+    listed: &Listed<'_>,
+    rows: &[Row<'_>],
+    is_short: bool,
+) -> String {
     let has_ids = rows.iter().any(|row| row.record.identity.is_some());
     let page = &listed.page;
     let (has_cursor, has_more) = (page.next_cursor().is_some(), page.has_more());
@@ -202,7 +212,12 @@ fn last_line(asked: &Asked<'_>, listed: &Listed<'_>, rows: &[Row<'_>], is_short:
     line
 }
 
-fn unshown_line(asked: &Asked<'_>, hidden: usize, limit: usize, longest_call: usize) -> String {
+fn unshown_line(
+    asked: &ListRequest<'_>,
+    hidden: usize,
+    limit: usize,
+    longest_call: usize,
+) -> String {
     let call = ToolCall::repeat("query_records", asked.args).with("limit", limit);
     let call = call.to_string();
     if call.len() <= longest_call {
@@ -240,8 +255,10 @@ fn write_rows(rows: &[Row<'_>], lines: &mut Lines) -> usize {
             (0, (false, Spelling::Words), last_resort),
         ]
         .into_iter()
-        .map(|(share, spelling, most)| (row_line(place, row, share, spelling), spelling, most))
-        .find_map(|(line, (_, led), most)| (line.len() <= most).then_some((line, led)));
+        .find_map(|(share, (with_call, led), most)| {
+            let line = row_line(place, row, share, with_call, led);
+            (line.len() <= most).then_some((line, led))
+        });
         // The first line names the first record whole; where its id leaves no room to stand twice, that is its place.
         let named_above = || {
             let record = row.record;
@@ -278,12 +295,7 @@ fn bare_id(row: &Row<'_>) -> String {
 }
 
 /// A record within its share of bytes, or as short as it gets.
-fn row_line(
-    place: usize,
-    row: &Row<'_>,
-    share: usize,
-    (with_call, led): (bool, Spelling),
-) -> String {
+fn row_line(place: usize, row: &Row<'_>, share: usize, with_call: bool, led: Spelling) -> String {
     let mut line = format!("{}.", place + 1);
     let record = row.record;
     if let Some(identity) = &record.identity {

@@ -156,33 +156,6 @@ fn contradictory_selectors_are_refused_before_anything_is_asked() {
 }
 
 #[test]
-fn bad_names_are_refused_before_anything_is_asked() {
-    // ID-20
-    let args = json!({"id":ID,"connection_id":"other","field_path":"text"});
-    assert_eq!(refusal(args), "conflicting_connection_id");
-    // ID-25
-    for field in ["..", "a/b", "a\\b", ".", "a\u{0}"] {
-        let args = json!({"id":ID,"field_path":field});
-        assert_eq!(refusal(args), "invalid_field_path", "{field}");
-    }
-    let parts = |stream: &str, record: &str| json!({"connection_id":"c","stream":stream,"record_id":record,"field_path":"text"});
-    assert_eq!(refusal(parts("../x", "m1")), "invalid_stream");
-    assert_eq!(refusal(parts("mail", "../m1")), "invalid_id");
-    let stub = Stub::default();
-    for (name, value) in [
-        ("limit_chars", 0),
-        ("limit_chars", 16_385),
-        ("before_chars", 8_193),
-    ] {
-        let mut args = json!({"id":ID,"field_path":"text","q":"x"});
-        args[name] = json!(value);
-        let fault = stub.call("read_record_field", args).unwrap_err();
-        assert_eq!(fault.code(), "limit_out_of_range");
-    }
-    assert!(stub.asked().is_empty());
-}
-
-#[test]
 fn the_owner_is_led_to_the_record_s_page() {
     let page = "https://provider.test/records/c/mail/m1";
     let record = json!({"object":"record","id":"m1","stream":"mail","connection_id":"c","citation_url":page,

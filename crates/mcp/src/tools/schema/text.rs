@@ -181,7 +181,7 @@ fn write_rows(lines: &mut Lines, rows: &[Row<'_>]) -> usize {
         .collect();
     let explained = format!("field_capability_legend: {}", meanings.join("; "));
     for depth in [row::Depth::Whole, row::Depth::Once] {
-        let told = rows.iter().flat_map(|row| row.told(depth));
+        let told = rows.iter().flat_map(|row| row.lines(depth));
         let told: Vec<String> = [explained.clone()].into_iter().chain(told).collect();
         if lines.offer_all(&told) {
             return 0;
@@ -202,7 +202,7 @@ fn write_rows(lines: &mut Lines, rows: &[Row<'_>]) -> usize {
     let mut is_explained = false;
     let mut shortened = 0;
     for (row, place) in rows.iter().zip(&places) {
-        let mut told = row.told(row::Depth::Once);
+        let mut told = row.lines(row::Depth::Once);
         if !is_explained {
             told.insert(0, explained.clone());
         }

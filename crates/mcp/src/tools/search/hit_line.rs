@@ -39,7 +39,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new((place, hit): (usize, &'a Hit)) -> Self {
+    pub(super) fn new(place: usize, hit: &'a Hit) -> Self {
         Self {
             place,
             hit,
@@ -52,12 +52,12 @@ impl<'a> Draft<'a> {
     pub(super) fn lines(&self, with_snippet: bool) -> impl Iterator<Item = &str> {
         let kept = self.lines.get(usize::from(with_snippet)).into_iter();
         kept.flatten().zip(WIDTHS).map(move |(line, widths)| {
-            line.get_or_init(|| self.written(widths, with_snippet))
+            line.get_or_init(|| self.write_line(widths, with_snippet))
                 .as_str()
         })
     }
 
-    fn written(&self, widths: Widths, with_snippet: bool) -> String {
+    fn write_line(&self, widths: Widths, with_snippet: bool) -> String {
         let flat = |text: &'a str| self.snippet.get_or_init(|| flat(text)).as_str();
         let snippet = self.hit.snippet.as_deref();
         let snippet = snippet.filter(|_| with_snippet && widths.2 > 0).map(flat);

@@ -2,7 +2,7 @@
 //! is not shown and how to see it.
 
 use super::hit_line::{Draft, flat, hit_line, named, one_line, widest_description, word};
-use super::{Found, OverBudget, SearchArgs};
+use super::{Found, SearchArgs};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
 use crate::text::lines::Lines;
@@ -43,7 +43,9 @@ pub(super) fn write(args: &SearchArgs, found: &Found) -> String {
         found,
         hits: &found.page.data,
     };
-    let drafts: Vec<Draft<'_>> = page.hits.iter().enumerate().map(Draft::new).collect();
+    let drafts: Vec<Draft<'_>> = (page.hits.iter().enumerate())
+        .map(|(place, hit)| Draft::new(place, hit))
+        .collect();
     let first = first_line(page);
     let note = if first.len() > LONG_FIRST_LINE {
         SHORT_NOTE
@@ -55,7 +57,7 @@ pub(super) fn write(args: &SearchArgs, found: &Found) -> String {
         .chain([last_line(page)])
         .collect();
     // Room for what is not shown is kept only where something is not.
-    let (lines, hidden, _) = written((page, &drafts), &first, &tail, "");
+    let (lines, hidden, _) = lines_before_tail(page, &drafts, &first, &tail, "");
     if hidden == 0 {
         return ended(lines, "", &tail);
     }
@@ -65,7 +67,7 @@ pub(super) fn write(args: &SearchArgs, found: &Found) -> String {
         CALL
     };
     let unshown = unshown_line(page, page.hits.len(), page.hits.len(), longest_call);
-    let (lines, hidden, leading) = written((page, &drafts), &first, &tail, &unshown);
+    let (lines, hidden, leading) = lines_before_tail(page, &drafts, &first, &tail, &unshown);
     if hidden == 0 {
         // Shorter evidence made room for every id.
         return ended(lines, "", &tail);
@@ -75,8 +77,9 @@ pub(super) fn write(args: &SearchArgs, found: &Found) -> String {
 }
 
 /// The lines before the tail, how many hits are not among them, and how many are from the first on.
-fn written(
-    (page, drafts): (&View<'_>, &[Draft<'_>]),
+fn lines_before_tail(
+    page: &View<'_>,
+    drafts: &[Draft<'_>],
     first: &str,
     tail: &[String],
     unshown: &str,
@@ -109,7 +112,7 @@ fn first_line(page: &View<'_>) -> String {
     let mut line = format!("search: {} hit(s).", page.hits.len());
     line.push_str(&paging::extent(&page.found.page));
     if let Some(shortened) = page.found.shortened {
-        line.push_str(&shortened.written());
+        line.push_str(&shortened.to_string());
     }
     if let Some(hit) = page.hits.iter().find(|hit| hit.identity.is_fetchable()) {
         line.push_str(" first_fetch_");
@@ -181,7 +184,7 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
     }
     // Where ids and cursors take all the room, structured content alone says so.
     let over_budget = page.found.over_budget.filter(|_| note == NOTE);
-    notes.extend(over_budget.map(OverBudget::written));
+    notes.extend(over_budget.map(|over| over.to_string()));
     notes
 }
 
@@ -232,32 +235,45 @@ fn unshown_line(page: &View<'_>, hidden: usize, limit: usize, longest_call: usiz
 
 /// What the excerpts of a hit have told of it.
 #[derive(Clone, Default)]
-struct Told {
+struct ExcerptText {
     /// Without marks.
     text: String,
     /// Whether they say what it is called, when and by whom it was written.
     is_described: bool,
 }
 
+/// An excerpt, and the hit of the page that it proves.
+#[derive(Clone, Copy)]
+struct Proof<'a> {
+    place: usize,
+    hit: &'a Hit,
+    excerpt: &'a Excerpt,
+}
+
 /// One excerpt of each hit, then the next of each, while there is room. Gives what was told, by hit.
-fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<Told> {
-    let mut told = vec![Told::default(); page.hits.len()];
+fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<ExcerptText> {
+    let mut told = vec![ExcerptText::default(); page.hits.len()];
     let rounds = 0..contract::search::MAX_EXCERPTS;
-    let queue: Vec<(usize, &Hit, &Excerpt)> = rounds
+    let queue: Vec<Proof<'_>> = rounds
         .flat_map(|round| {
             page.hits
                 .iter()
                 .enumerate()
                 .filter_map(move |(place, hit)| {
                     let mut shown = hit.excerpts.iter().chain(&hit.meant);
-                    Some((place, hit, shown.nth(round)?))
+                    let excerpt = shown.nth(round)?;
+                    Some(Proof {
+                        place,
+                        hit,
+                        excerpt,
+                    })
                 })
         })
         .collect();
     if queue.is_empty() {
         return told;
     }
-    let header = if queue.iter().all(|(_, hit, _)| hit.excerpts.is_empty()) {
+    let header = if queue.iter().all(|proof| proof.hit.excerpts.is_empty()) {
         "Passages found by meaning, no word matched:"
     } else {
         "Evidence excerpts:"
@@ -265,13 +281,13 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<Told> {
     let mut room = evidence_room(page, lines.room()).saturating_sub(header.len() + 1);
     let expected = queue.len().min(WITH_EXCERPT);
     let mut has_header = false;
-    for (turn, (place, hit, excerpt)) in queue.into_iter().enumerate() {
-        let Some(told) = told.get_mut(place) else {
+    for (turn, proof) in queue.into_iter().enumerate() {
+        let Some(told) = told.get_mut(proof.place) else {
             break;
         };
         let share = room / expected.saturating_sub(turn).max(1);
         let is_first = told.text.is_empty();
-        let (line, is_described) = evidence_line(place, (hit, excerpt), share, is_first, page);
+        let (line, is_described) = evidence_line(proof, share, is_first, page);
         // The first may take what it needs: a hit that is proven shows its proof.
         let allowed = if turn == 0 { lines.room() } else { room };
         if line.len() + 1 > allowed || (!has_header && header.len() + 2 + line.len() > lines.room())
@@ -284,7 +300,7 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<Told> {
         }
         lines.require(&line);
         room = room.saturating_sub(line.len() + 1);
-        told.text.push_str(&marks::unmarked(&excerpt.text));
+        told.text.push_str(&marks::unmarked(&proof.excerpt.text));
         told.is_described |= is_described;
     }
     told
@@ -327,8 +343,11 @@ fn evidence_room(page: &View<'_>, room: usize) -> usize {
 
 /// What matched in a hit, and the call that reads on; the first of a hit also says who it is, where that leaves room.
 fn evidence_line(
-    place: usize,
-    (hit, excerpt): (&Hit, &Excerpt),
+    Proof {
+        place,
+        hit,
+        excerpt,
+    }: Proof<'_>,
     share: usize,
     is_first: bool,
     page: &View<'_>,
@@ -369,7 +388,7 @@ fn evidence_line(
 
 /// Full lines of hits that were not told of, while the ids of those behind them still fit, then bare ids. Says which hits were
 /// shown.
-fn write_hits(drafts: &[Draft<'_>], told: &[Told], lines: &mut Lines) -> Vec<bool> {
+fn write_hits(drafts: &[Draft<'_>], told: &[ExcerptText], lines: &mut Lines) -> Vec<bool> {
     // An excerpt names its record, too.
     let mut shown: Vec<bool> = told.iter().map(|told| !told.text.is_empty()).collect();
     let mut ids: Vec<String> = drafts.iter().map(|draft| bare_id(draft.hit)).collect();
@@ -389,7 +408,7 @@ fn write_hits(drafts: &[Draft<'_>], told: &[Told], lines: &mut Lines) -> Vec<boo
         let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
         let allowed = lines.room().saturating_sub(kept + before);
         let share = allowed / (waiting.len() - turn);
-        let Some(line) = fitting_line(draft, evidence, (share, allowed)) else {
+        let Some(line) = fitting_line(draft, evidence, share, allowed) else {
             break;
         };
         if !has_header {
@@ -448,7 +467,8 @@ fn bare_id(hit: &Hit) -> String {
 fn fitting_line<'a>(
     draft: &'a Draft<'_>,
     evidence: &str,
-    (share, allowed): (usize, usize),
+    share: usize,
+    allowed: usize,
 ) -> Option<&'a str> {
     let is_told = tells_snippet(draft.hit, evidence);
     draft

@@ -14,8 +14,9 @@ use contract::schema::{SchemaDetail, SchemaQuery};
 use contract::search::{Matching, SearchMode, SearchOrder, SearchQuery, parse_period};
 use contract::window::WindowSelector;
 use serde_json::Value;
+use testkit::Dice;
 
-use super::scene::{CONNECTIONS, Dice, IDS, STREAMS, Scene, WORDS, fields_of};
+use super::scene::{CONNECTIONS, IDS, STREAMS, Scene, WORDS, fields_of};
 use crate::fixture::{Answered, Reader, field, stream};
 
 /// Bookmarks by stream and connection.

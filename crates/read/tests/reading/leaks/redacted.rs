@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use testkit::Dice;
 
-use super::scene::{Dice, Scene};
+use super::scene::Scene;
 
 impl Scene {
     /// Redacts some of the granted fields. Those that decide which records are shown stay whole here: their values cannot

@@ -1,8 +1,9 @@
 //! A random rule on rows, and which records meet it.
 
 use serde_json::{Value, json};
+use testkit::Dice;
 
-use super::scene::{Dice, IDS, MOMENTS, Members, WORDS};
+use super::scene::{IDS, MOMENTS, Members, WORDS};
 
 pub(crate) struct Rule {
     pub(crate) field: &'static str,

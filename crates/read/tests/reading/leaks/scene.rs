@@ -10,40 +10,11 @@ use contract::query::{ChangesSince, PageLimit, Reading, RecordsQuery};
 use contract::time::Instant;
 use serde_json::{Value, json};
 use store::records::{Change, ChangeOp};
+use testkit::Dice;
 
 use super::declared::declaration;
 use super::rule::Rule;
 use crate::fixture::{Reader, World, code, stream};
-
-/// Everything random comes from here, so that a seed is a case.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
-    }
-
-    pub(crate) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-
-    /// A part of the list, in its order, of at least one.
-    pub(crate) fn some<T: Copy>(&mut self, from: &[T]) -> Vec<T> {
-        let mut chosen: Vec<T> = from.iter().copied().filter(|_| self.once_in(2)).collect();
-        if chosen.is_empty() {
-            chosen.push(self.pick(from));
-        }
-        chosen
-    }
-}
 
 pub(crate) const STREAMS: [&str; 2] = ["notes", "parts"];
 pub(crate) const CONNECTIONS: [&str; 3] = ["conone", "contwo", "conthree"];

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use testkit::Dice;
 
 use super::Side;
-use super::scene::{Dice, FIELDS, KEYS, SENDERS, WORDS};
+use super::scene::{FIELDS, KEYS, SENDERS, WORDS};
 use crate::fixture::{Answer, encoded};
 use crate::seen_as::{answered, linked};
 

@@ -2,29 +2,9 @@
 
 use grants::budget::Budget;
 use serde_json::{Map, Value, json};
+use testkit::Dice;
 
 use crate::fixture::World;
-
-/// Everything random comes from here, so that a seed is a case.
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
-    }
-
-    pub(super) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 pub(super) const WORDS: [&str; 5] = ["letter", "harbour", "orchard", "quay", "bridge"];
 pub(super) const SENDERS: [&str; 3] = ["bank@example.test", "anna@post.test", "doctor@clinic.test"];

@@ -4,6 +4,7 @@
 //! whatever is newer is replayed from the records. A folder that is missing, damaged, of another format or of another
 //! store is thrown away and derived anew. Uncommitted work is simply lost in a crash and replayed.
 
+mod failure;
 mod open;
 mod schema;
 pub(crate) mod tokenizer;
@@ -19,7 +20,9 @@ use std::time::Duration;
 
 use contract::json::RecordBody;
 
-pub(crate) use open::{OpenIndex, WINDOW, copy_format, failed, hex};
+pub(crate) use contract::id::hex;
+pub(crate) use failure::failed;
+pub(crate) use open::{OpenIndex, WINDOW, copy_format};
 pub(crate) use schema::{
     Capacity, ColumnValue, EMITTED, Fields, Indexable, dictionary_form, integer_of, item_form,
     slot_name,

@@ -1,10 +1,9 @@
 //! The fields of the index, and how one record becomes one index document.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::hash::Hasher;
 
-use contract::id::FieldName;
+use contract::id::{FieldName, hex};
 use contract::json::{self, RecordBody};
 use contract::scalar::{FieldKind, Scalar};
 use contract::time::Instant;
@@ -265,9 +264,5 @@ pub(crate) fn dictionary_form(text: &str) -> Cow<'_, str> {
     }
     let beginning = &text[..text.floor_char_boundary(LONGEST_ENTRY)];
     let hash = Sha256::digest(text.as_bytes());
-    let hash = hash.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
-    Cow::Owned(format!("{beginning}… (sha-256 {hash})"))
+    Cow::Owned(format!("{beginning}… (sha-256 {})", hex(hash)))
 }

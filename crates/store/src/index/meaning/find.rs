@@ -14,7 +14,7 @@ use crate::index::RecordIndex;
 use crate::index::finding::{
     self, Found, Page, Ranking, RowSet, arrange, listed_rows, retain_following,
 };
-use crate::index::search::{Asked, Chosen};
+use crate::index::search::{Chosen, PageQuery};
 use crate::index::sources::StreamEntry;
 use crate::meaning::{MeaningQuestion, NearestWindow};
 use crate::search::{Rank, SearchAnswer, SearchRequest};
@@ -93,7 +93,7 @@ impl RecordIndex {
     pub(in crate::index) fn by_meaning(
         &self,
         search: &finding::Search<'_>,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
         meant: &Meant<'_>,
     ) -> Result<(Ranking, Vec<Chosen>)> {
         let mut candidates = BTreeMap::new();
@@ -136,7 +136,7 @@ impl RecordIndex {
     fn by_words(
         &self,
         search: &finding::Search<'_>,
-        asked: &Asked<'_>,
+        asked: &PageQuery<'_>,
         candidates: &mut BTreeMap<u64, Candidate>,
     ) -> Result<Ranking> {
         let page = Page {
@@ -161,7 +161,7 @@ impl RecordIndex {
 
 /// Adds the records that come nearest to the question, and compares all with it.
 fn compare(
-    asked: &Asked<'_>,
+    asked: &PageQuery<'_>,
     meant: &Meant<'_>,
     candidates: &mut BTreeMap<u64, Candidate>,
 ) -> Result<()> {
@@ -226,7 +226,7 @@ fn compare(
 
 /// Which vectors a search may look at: by kind, and the rows of streams of which it sees only some records.
 fn admissions(
-    asked: &Asked<'_>,
+    asked: &PageQuery<'_>,
     meant: &Meant<'_>,
     kinds: &[super::scan::Kind],
 ) -> (Vec<Admission>, RowSet) {

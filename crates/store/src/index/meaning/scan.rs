@@ -36,7 +36,7 @@ pub(super) enum Signing {
 
 impl Signing {
     /// As it is written in the file of vectors.
-    pub(super) fn written(&self) -> String {
+    pub(super) fn file_text(&self) -> String {
         match self {
             Self::Plain => "plain".to_owned(),
             Self::Unsigned(field) => format!("unsigned {field}"),

@@ -67,7 +67,7 @@ pub(super) struct Changed {
 }
 
 /// The vectors of one record; none if it is gone or has no text.
-pub(super) struct Made {
+pub(super) struct EmbeddedRecord {
     pub(super) row: u64,
     pub(super) version: u64,
     pub(super) windows: Vec<MadeWindow>,
@@ -148,7 +148,12 @@ impl Vectors {
     }
 
     /// Keeps the vectors of some records of a stream, in place of those they had.
-    pub(super) fn keep(&self, stream: i64, progress: &Progress, made: &[Made]) -> Result<()> {
+    pub(super) fn keep(
+        &self,
+        stream: i64,
+        progress: &Progress,
+        made: &[EmbeddedRecord],
+    ) -> Result<()> {
         let mut placed = Vec::with_capacity(made.len());
         let mut kinds = Vec::new();
         let generation = self.change(|transaction| {
@@ -465,7 +470,7 @@ fn number_of(
     if let Some((number, _)) = known.iter().find(|(_, one)| *one == kind) {
         return Ok(*number);
     }
-    let name = params![kind.stream, kind.field.as_str(), kind.signing.written()];
+    let name = params![kind.stream, kind.field.as_str(), kind.signing.file_text()];
     transaction.execute(
         "INSERT OR IGNORE INTO kinds (id, stream, field, signing)
          VALUES ((SELECT coalesce(max(id) + 1, 0) FROM kinds), ?1, ?2, ?3)",
@@ -479,7 +484,7 @@ fn number_of(
 
 fn insert(
     transaction: &Transaction<'_>,
-    record: &Made,
+    record: &EmbeddedRecord,
     kind: u16,
     window: &MadeWindow,
 ) -> rusqlite::Result<Entry> {

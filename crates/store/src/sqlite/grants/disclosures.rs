@@ -16,6 +16,7 @@ use super::pending::{Batch, Ended, taken};
 use super::{EmbeddedStore, Pending};
 use crate::disclosure_log::{Entry, Head, LastUses};
 use crate::grants::{ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
+use crate::sqlite::database::TxResult;
 use crate::{Result, StoreError};
 
 /// How long disclosures wait for other writers: together with the time they are gathered, well under the promised second.
@@ -112,14 +113,18 @@ impl EmbeddedStore {
         copy: &mut Connection,
         waiting: &Waiting,
     ) -> Result<()> {
-        let transaction = copy.transaction().map_err(self.database.failed())?;
-        let taken = taken(&transaction).map_err(self.database.failed())?;
+        self.take_waiting(copy, waiting)
+            .map_err(|error| self.database.store_error(error))
+    }
+
+    fn take_waiting(&self, copy: &mut Connection, waiting: &Waiting) -> TxResult<()> {
+        let transaction = copy.transaction()?;
+        let taken = taken(&transaction)?;
         for batch in waiting.batches.iter().filter(|batch| batch.is_after(taken)) {
             self.append(&transaction, &batch.disclosures, &batch.uses)?;
         }
-        revoke_all(&transaction, waiting.ended.iter())
-            .and_then(|()| transaction.commit())
-            .map_err(self.database.failed())
+        revoke_all(&transaction, waiting.ended.iter())?;
+        Ok(transaction.commit()?)
     }
 
     /// How many disclosures wait outside the database, and how many revocations are in no file.
@@ -137,16 +142,15 @@ impl EmbeddedStore {
         }
     }
 
-    fn append_pending(&self, transaction: &Transaction<'_>, pending: &Pending) -> Result<()> {
+    fn append_pending(&self, transaction: &Transaction<'_>, pending: &Pending) -> TxResult<()> {
         if pending.is_empty() {
             return Ok(());
         }
         for batch in pending.batches() {
             self.append(transaction, &batch.disclosures, &batch.uses)?;
         }
-        revoke_all(transaction, pending.ended())
-            .and_then(|()| pending.note_taken(transaction))
-            .map_err(self.database.failed())
+        revoke_all(transaction, pending.ended())?;
+        Ok(pending.note_taken(transaction)?)
     }
 
     fn append(
@@ -154,7 +158,7 @@ impl EmbeddedStore {
         transaction: &Transaction<'_>,
         disclosures: &[Disclosure],
         uses: &[TokenUse],
-    ) -> Result<()> {
+    ) -> TxResult<()> {
         let entries = disclosures
             .iter()
             .map(|disclosure| {
@@ -164,9 +168,8 @@ impl EmbeddedStore {
                 })
             })
             .collect::<Result<Vec<String>>>()?;
-        append(transaction, disclosures, &entries)
-            .and_then(|()| note_uses(transaction, disclosures, uses))
-            .map_err(self.database.failed())
+        append(transaction, disclosures, &entries)?;
+        Ok(note_uses(transaction, disclosures, uses)?)
     }
 
     pub(super) fn pending(&self) -> MutexGuard<'_, Pending> {
@@ -230,7 +233,7 @@ impl EmbeddedStore {
         let _ = self.settle_disclosures();
         let checked = self
             .database
-            .snapshot(|connection| check(connection).map_err(self.database.failed()))?;
+            .snapshot(|connection| Ok(check(connection)?))?;
         let waiting = self.pending().len() as u64;
         Ok(ChainCheck { waiting, ..checked })
     }

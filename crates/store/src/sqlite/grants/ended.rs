@@ -20,7 +20,7 @@ use crate::{Result, StoreError};
 pub(in crate::sqlite) struct Endings(Vec<Ended>);
 
 impl Endings {
-    pub(in crate::sqlite) fn of(ended: impl Iterator<Item = Ended>) -> Self {
+    pub(in crate::sqlite) fn new(ended: impl Iterator<Item = Ended>) -> Self {
         Self(ended.collect())
     }
 

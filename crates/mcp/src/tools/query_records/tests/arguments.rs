@@ -38,29 +38,6 @@ fn arguments_travel_in_their_wire_form_and_bad_ones_do_not_travel() {
           &view=v&sort=-sent_at&order=desc&limit=3&cursor=c&count=exact"
         ]
     );
-    for (args, code) in [
-        (json!({}), "invalid_arguments"),
-        (json!({"stream": "../mail"}), "invalid_stream"),
-        (json!({"stream": "a/b"}), "invalid_stream"),
-        (
-            json!({"stream": "mail", "limit": 500}),
-            "limit_out_of_range",
-        ),
-        (json!({"stream": "mail", "filter": {}}), "invalid_filter"),
-        (
-            json!({"stream": "mail", "expand_limit": {}}),
-            "invalid_expand",
-        ),
-        (json!({"stream": "mail", "fields": []}), "invalid_arguments"),
-        (
-            json!({"stream": "mail", "profile": "x"}),
-            "invalid_arguments",
-        ),
-    ] {
-        let fault = stub.call("query_records", args.clone()).unwrap_err();
-        assert_eq!(fault.code(), code, "{args}");
-    }
-    assert_eq!(stub.asked().len(), 1);
 }
 
 #[test]

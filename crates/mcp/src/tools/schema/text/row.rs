@@ -63,7 +63,7 @@ impl Row<'_> {
         }
     }
 
-    pub(super) fn told(&self, depth: Depth) -> Vec<String> {
+    pub(super) fn lines(&self, depth: Depth) -> Vec<String> {
         let fields = self.accepts.fields.iter();
         let fields: Vec<String> = fields
             .map(|field| format!("{}[{}]", word(&field.name), field.flags))

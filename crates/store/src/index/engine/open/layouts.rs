@@ -33,7 +33,7 @@ pub(super) struct KnownLayouts {
 }
 
 impl KnownLayouts {
-    pub(super) fn of(streams: Layouts) -> Self {
+    pub(super) fn new(streams: Layouts) -> Self {
         Self {
             streams,
             compared: None,

@@ -5,18 +5,8 @@ use rusqlite::{Connection, Transaction};
 use super::{END, EmbeddedStore, Head, START, bytes, end, note_head, put, stored_head};
 use crate::disclosure_log::{Cut, Dropping, Logged};
 use crate::keeping::{Keep, Retention};
+use crate::sqlite::database::TxResult;
 use crate::{Result, StoreError};
-
-enum NotDropped {
-    Broken(u64),
-    Database(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for NotDropped {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error)
-    }
-}
 
 impl EmbeddedStore {
     /// Drops the beginning of the log, as far as the rule does not keep it, and records that at its end.
@@ -26,26 +16,24 @@ impl EmbeddedStore {
         }
         // Waiting disclosures belong to the end of the log.
         self.settle_disclosures()?;
-        self.database.transact(|transaction| {
-            drop_entries(transaction, retention).map_err(|error| match error {
-                NotDropped::Database(error) => self.database.failed()(error),
-                NotDropped::Broken(sequence) => StoreError::Engine {
-                    path: self.path().to_owned(),
-                    detail: format!(
-                        "the disclosure log is broken at entry {sequence}, so nothing was dropped from it; `pdpp grants verify` tells more"
-                    ),
-                },
-            })
-        })
+        let broken = |sequence| StoreError::Engine {
+            path: self.path().to_owned(),
+            detail: format!(
+                "the disclosure log is broken at entry {sequence}, so nothing was dropped from it; `pdpp grants verify` tells more"
+            ),
+        };
+        self.database
+            .transact(|transaction| drop_entries(transaction, retention, &broken))
     }
 }
 
 fn drop_entries(
     transaction: &Transaction<'_>,
     retention: Retention,
-) -> std::result::Result<u64, NotDropped> {
+    broken: &dyn Fn(u64) -> StoreError,
+) -> TxResult<u64> {
     let end = end(transaction)?;
-    let (last, dropped) = droppable(transaction, retention, end)?;
+    let (last, dropped) = droppable(transaction, retention, end)?.map_err(broken)?;
     if dropped == 0 {
         return Ok(0);
     }
@@ -62,12 +50,12 @@ fn drop_entries(
 }
 
 /// The last entry that the rule does not keep, and how many disclosures there are up to it. An entry that is not intact is
-/// not dropped.
+/// not dropped, and named.
 fn droppable(
     connection: &Connection,
     retention: Retention,
     end: Head,
-) -> std::result::Result<(Head, u64), NotDropped> {
+) -> rusqlite::Result<std::result::Result<(Head, u64), u64>> {
     let start = stored_head(connection, START)?.unwrap_or(Head::EMPTY);
     let mut dropping = Dropping::from(start, end, retention);
     let mut statement = connection
@@ -79,9 +67,11 @@ fn droppable(
             entry: bytes(row, 1)?.unwrap_or_default(),
             hash: bytes(row, 2)?,
         };
-        if !dropping.take(found).map_err(NotDropped::Broken)? {
-            break;
+        match dropping.take(found) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(broken) => return Ok(Err(broken)),
         }
     }
-    Ok((dropping.last, dropping.dropped))
+    Ok(Ok((dropping.last, dropping.dropped)))
 }
