@@ -61,7 +61,12 @@ fn of_two_statements_of_an_account_the_later_one_tells_its_balance() {
     let account = &store.records_of("accounts")[0];
     assert_eq!(account["balance_on"], "2024-04-04");
     // Nor does one that comes later by itself go back, whatever it holds.
-    twice(&store, Export::BANK, &files[1..]);
+    let report = twice(&store, Export::BANK, &files[1..]);
+    assert_eq!(
+        (report.read, report.unchanged),
+        (2, 2),
+        "what stays has come, and is not pruned"
+    );
     assert_eq!(told(&store, "accounts", "balance").len(), 1);
     assert_eq!(account, &store.records_of("accounts")[0]);
     let both = [newer, older].concat();
