@@ -3,7 +3,7 @@
 use std::fs;
 
 use ingest::container::{Limits, walk};
-use ingest::{Export, ImportReport};
+use ingest::{Export, FileContents, Format, ImportReport, Input};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -61,7 +61,12 @@ fn of_two_statements_of_an_account_the_later_one_tells_its_balance() {
     let account = &store.records_of("accounts")[0];
     assert_eq!(account["balance_on"], "2024-04-04");
     // Nor does one that comes later by itself go back, whatever it holds.
-    twice(&store, Export::BANK, &files[1..]);
+    let report = twice(&store, Export::BANK, &files[1..]);
+    assert_eq!(
+        (report.read, report.unchanged),
+        (2, 2),
+        "what stays has come, and is not pruned"
+    );
     assert_eq!(told(&store, "accounts", "balance").len(), 1);
     assert_eq!(account, &store.records_of("accounts")[0]);
     let both = [newer, older].concat();
@@ -416,4 +421,29 @@ fn activity_written_in_german_has_its_times_and_a_store_of_before_keeps_what_it_
         &[("MyActivity.html", &page("MEZ"))],
     );
     assert_eq!((again.added, again.updated), (0, 0));
+}
+
+#[test]
+fn a_table_that_is_called_like_one_of_an_archive_is_a_table() {
+    for (name, own, foreign) in [
+        ("Skills.csv", "Name\nSailing\n", "skill,level\nSailing,3\n"),
+        (
+            "Profile.csv",
+            "First Name,Last Name,Maiden Name\nIda,Lund,\n",
+            "x,y\n1,2\n",
+        ),
+        (
+            "statistics.csv",
+            "statistic,value\na,1\n",
+            "month,count\n1,2\n",
+        ),
+    ] {
+        let contents = |text: &'static str| {
+            let input = Input::from_file(name, name, text.as_bytes()).unwrap();
+            input.contents().clone()
+        };
+        assert!(matches!(contents(own), FileContents::Left(_)), "{name}");
+        let table = FileContents::from(Format::Csv);
+        assert_eq!(contents(foreign), table, "{name}");
+    }
 }

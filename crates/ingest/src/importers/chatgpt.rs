@@ -81,8 +81,7 @@ const SHAPE: Shape = Shape {
     ],
 };
 
-const LEFT: [&str; 7] = [
-    "chat.html",
+const LEFT: [&str; 6] = [
     "message_feedback.json",
     "model_comparisons.json",
     "shared_conversations.json",
@@ -103,7 +102,10 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
             }
         }
     }
-    if LEFT.contains(&file.file_name()) {
+    let name = file.file_name();
+    // Other chats are saved as pages too.
+    let is_page = name == "chat.html" && String::from_utf8_lossy(file.head).contains("ChatGPT");
+    if is_page || LEFT.contains(&name) {
         return Verdict::Leaves("parts of a ChatGPT export that hold no messages of their own");
     }
     Verdict::Unlike

@@ -34,28 +34,36 @@ const TABLES: [(&[&str], TakeRow); 5] = [
 ];
 
 /// Files of the archive that hold none of these.
-const LEFT: [&str; 16] = [
+const LEFT: [&str; 8] = [
     "Ad_Targeting.csv",
-    "Education.csv",
     "Email Addresses.csv",
     "Endorsement_Received_Info.csv",
-    "Invitations.csv",
     "Job Applications.csv",
-    "Learning.csv",
     "PhoneNumbers.csv",
-    "Positions.csv",
-    "Profile.csv",
     "Profile Summary.csv",
     "Recommendations_Received.csv",
-    "Registration.csv",
     "Rich_Media.csv",
-    "SearchQueries.csv",
-    "Skills.csv",
+];
+
+/// The same with names that anybody may give a table, and what those of the archive begin with.
+const LEFT_WITH: [(&str, &str); 9] = [
+    ("Education.csv", "School Name,"),
+    ("Invitations.csv", "From,To,Sent At"),
+    ("Learning.csv", "Content Title,"),
+    ("Positions.csv", "Company Name,Title"),
+    ("Profile.csv", "First Name,Last Name,"),
+    ("Registration.csv", "Registered At,"),
+    ("SearchQueries.csv", "Time,Search Query"),
+    ("Skills.csv", "Name\n"),
+    ("Skills.csv", "Name\r"),
 ];
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let name = file.file_name();
-    if LEFT.contains(&name) {
+    let of_column = |(called, begins): &(&str, &str)| {
+        *called == name && file.head.starts_with(begins.as_bytes())
+    };
+    if LEFT.contains(&name) || LEFT_WITH.iter().any(of_column) {
         return Verdict::Leaves("tables of LinkedIn that hold no messages, posts or people");
     }
     // Names of columns stand in the first lines; nothing else is looked at as a table.

@@ -68,15 +68,15 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// The record as it is written; nothing if the one that is there stays.
-    fn applied(&self, mut record: Value, stream: &str, acceptor: &Acceptor<'_>) -> Option<Value> {
+    /// The record as it is written. What stays as a whole is given as it is there: it has come, though nothing of it changes.
+    fn applied(&self, mut record: Value, stream: &str, acceptor: &Acceptor<'_>) -> Value {
         let own = record.get("id").and_then(Value::as_str);
         let key = match self {
             Self::Key(key, _) | Self::Whole(key, _) => Some(key.as_str()),
             _ => own,
         };
         let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
-            return Some(record);
+            return record;
         };
         let day = |record: &Value, name: &str| {
             let day = record.get(name).and_then(Value::as_str);
@@ -87,13 +87,13 @@ impl Kept {
             names.all(|name| stored.get(name) == record.get(name))
         };
         match self {
-            Self::Whole(_, same) if are_same(same) => return None,
-            Self::Later(name) if day(&stored, name) > day(&record, name) => return None,
+            Self::Whole(_, same) if are_same(same) => return stored,
+            Self::Later(name) if day(&stored, name) > day(&record, name) => return stored,
             Self::Members(names) => keep(&mut record, &stored, names),
             Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
             Self::Whole(..) | Self::Later(_) | Self::Key(..) => {}
         }
-        Some(record)
+        record
     }
 }
 
@@ -398,15 +398,10 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
     fn keep(&mut self, line: u64, (bytes, outcome): (usize, Result<(), Rejection>), made: Made) {
         let mut bytes = bytes;
         for item in made.items {
-            let record = match (item.record, &item.kept) {
-                (Ok(record), Some(kept)) => {
-                    match kept.applied(record, item.stream, self.acceptor) {
-                        Some(record) => Ok(record),
-                        None => continue,
-                    }
-                }
-                (record, _) => record,
-            };
+            let record = item.record.map(|record| match &item.kept {
+                Some(kept) => kept.applied(record, item.stream, self.acceptor),
+                None => record,
+            });
             let outcome = record.and_then(|record| self.acceptor.record(item.stream, &record));
             if let (Ok(change), Some((blob, media_type, bytes))) = (&outcome, item.file) {
                 self.files.push(File {
