@@ -509,9 +509,7 @@ async fn all_records_of_a_call_and_all_that_is_known_are_behind_links() {
     assert_eq!(world.read(&token, read).await.status, 200);
     let page = browser.get(&format!("/grants/{id}")).await;
     page.shows("and 90 more");
-    let links = |page: &Answer| page.text.matches("href=\"/records/work/messages/").count();
-    let (_, rest) = page.text.split_once("<a href=\"/grants/").unwrap();
-    drop(rest.to_owned());
+    let told = |page: &Answer| page.text.matches("href=\"/records/work/messages/").count();
     let call = page
         .text
         .split_once(&format!("href=\"/grants/{id}/activity?call="))
@@ -522,16 +520,12 @@ async fn all_records_of_a_call_and_all_that_is_known_are_behind_links() {
         .get(&format!("/grants/{id}/activity?call={call}"))
         .await;
     // The first fifty that are known, and the other ninety of the call.
-    assert_eq!(links(&one), 50 + 90, "{}", one.text);
+    assert_eq!(told(&one), 50 + 90, "{}", one.text);
     one.shows("One call alone.");
-    assert_eq!(
-        one.text.matches("/x0").count() + one.text.matches("/x1").count() > 0,
-        true
-    );
     let further = browser
         .get(&format!("/grants/{id}/activity?known=50"))
         .await;
-    assert_eq!(links(&further), 50 + 10);
+    assert_eq!(told(&further), 50 + 10);
     further.hides("Further records");
     further.shows("<bdi>Note 0");
     browser

@@ -419,7 +419,7 @@ async fn what_a_connection_saves_can_be_imported_again() {
     for field in ["secret", "body", "size_bytes", "amount"] {
         assert!(csv.text.lines().next().unwrap().contains(field), "{field}");
     }
-    let lines = browser.get(&saved[1]).await;
+    let exported = browser.get(&saved[1]).await;
     let before: Vec<String> = ["m1", "m2", "m3"].map(str::to_owned).into();
     let read = |id: &str| format!("/v1/streams/messages/records/{id}?connection_id=work");
     let mut data = Vec::new();
@@ -432,7 +432,7 @@ async fn what_a_connection_saves_can_be_imported_again() {
         assert!(gone.status.is_success(), "{}", gone.text);
     }
     let target = "/v1/ingest/messages?connection_id=work";
-    let receipt = world.write(target, lines.text).await;
+    let receipt = world.write(target, exported.text).await;
     assert_eq!(receipt.json()["records_accepted"], 3, "{}", receipt.text);
     for (id, data) in before.iter().zip(data) {
         let again = world.read(&world.owner, &read(id)).await;
@@ -440,10 +440,18 @@ async fn what_a_connection_saves_can_be_imported_again() {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the zone of a process is its environment"
+)]
+fn is_there(zone: &str) -> bool {
+    std::env::var("TZ").is_ok_and(|here| here == zone)
+}
+
 /// Runs a test of this program again in a zone far from UTC. Whether it is there now.
 fn is_far_from_utc(name: &str) -> bool {
     const ZONE: &str = "Pacific/Auckland";
-    if std::env::var("TZ").is_ok_and(|zone| zone == ZONE) {
+    if is_there(ZONE) {
         return true;
     }
     let program = std::env::current_exe().unwrap();
