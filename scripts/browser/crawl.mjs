@@ -27,11 +27,16 @@ function kindOf(address) {
 /** Goes through a page with the Tab key: it comes to everything that can be used, and shows where it is. */
 async function reached(page, what) {
   const all = await page.evaluate(() => {
-    const usable = "a[href], button, input:not([type=hidden]), select, textarea, summary";
+    // A bar of a chart is left out where the table of the chart leads to the same.
+    const usable = "a[href]:not([tabindex='-1']), button, input:not([type=hidden]), select, textarea, summary";
     const shown = [...document.querySelectorAll(usable)].filter((one) => one.checkVisibility() && !one.disabled);
+    const others = new Set([...document.querySelectorAll("a[href]:not([tabindex='-1'])")].map((one) => one.getAttribute("href")));
+    const bars = [...document.querySelectorAll("a[href][tabindex='-1']")].filter((one) => !one.textContent.endsWith(": 0"));
+    const lone = bars.filter((one) => !others.has(one.getAttribute("href")));
     const groups = new Set();
     // Arrows go from one choice of a group to the next.
     const stops = shown.filter((one) => one.type !== "radio" || (!groups.has(one.name) && groups.add(one.name)));
+    stops.push(...lone);
     stops.forEach((one, at) => one.setAttribute("data-stop", one.type === "radio" ? one.name : at));
     return stops.map((one) => [one.getAttribute("data-stop"), one.outerHTML.slice(0, 200)]);
   });

@@ -1,5 +1,7 @@
 //! Issuing: a selection, frozen against the catalog, becomes grants with one token, in one transaction.
 
+mod preview;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::declaration::PROTOCOL_VERSION;
 use contract::grant::{
-    AccessMode, AgreedWords, Authority, Grant, GrantClient, GrantDocument, GrantError,
-    GrantedAuthority, GrantedRow, GrantedStream, Redaction, RowRule, SourceDeclarationVersion,
-    Subject, TimeConstraint,
+    AccessMode, AgreedWords, Grant, GrantClient, GrantDocument, GrantError, GrantedAuthority,
+    GrantedRow, GrantedStream, Redaction, RowRule, SourceDeclarationVersion, Subject,
+    TimeConstraint,
 };
 use contract::id::{ClientId, ConnectionId, FieldName, GrantId, IdError, PackageId, StreamName};
 use contract::time::{Clock, Instant};
@@ -19,6 +21,7 @@ use store::grants::{NewApproval, NewToken};
 use store::{Store, StoreError};
 use thiserror::Error;
 
+pub use self::preview::{Preview, preview};
 use crate::secret::{NoRandomness, Secret, random_id};
 use crate::selection::{ChosenStream, Draft, Selection, SelectionError};
 use crate::token::TokenKind;
@@ -206,60 +209,6 @@ pub enum IssueError {
     Randomness(#[from] NoRandomness),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// What [`issue`] would give, without giving it.
-#[derive(Debug)]
-pub struct Preview {
-    approval: NewApproval,
-    /// What their token could read.
-    pub authority: Authority,
-    pub expires_at: Instant,
-}
-
-impl Preview {
-    pub fn grants(&self) -> &[Grant] {
-        &self.approval.grants
-    }
-
-    /// Names what would be given: to whom, in which words, and whether once.
-    pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        hash.update(self.approval.client_id.as_str().as_bytes());
-        for grant in self.grants() {
-            hash.update(b"\n");
-            hash.update(agreed(grant).digest.as_bytes());
-        }
-        URL_SAFE_NO_PAD.encode(hash.finalize())
-    }
-
-    /// Issues exactly this.
-    pub fn issue(self, store: &dyn Store) -> Result<Issued, IssueError> {
-        give(store, self.approval, self.expires_at)
-    }
-}
-
-/// Looks at what the selection names, as it would be issued now.
-pub fn preview<'a>(
-    store: &dyn Store,
-    selection: &Selection,
-    client: impl Into<Recipient<'a>>,
-    expires: Option<Instant>,
-    clock: &dyn Clock,
-) -> Result<Preview, IssueError> {
-    let (approval, expires_at) = prepared(store, selection, client.into(), expires, clock.now())?;
-    let authority = match (&approval.package, approval.grants.as_slice()) {
-        (None, [grant]) => GrantedAuthority::from_grant(grant)?,
-        (None, several) => {
-            GrantedAuthority::from_package(PackageId::parse(random_id("gpkg_")?)?, several)?
-        }
-        (Some(package), several) => GrantedAuthority::from_package(package.clone(), several)?,
-    };
-    Ok(Preview {
-        approval,
-        authority: Authority::Granted(authority),
-        expires_at,
-    })
 }
 
 fn prepared(

@@ -91,6 +91,28 @@ struct Asked {
 }
 
 impl Asked {
+    fn new(id: &str, form: &Form) -> Self {
+        Self {
+            id: id.to_owned(),
+            q: form.value("q").trim().to_owned(),
+            before: form.value("before").parse().ok(),
+            call: form.value("call").parse().ok(),
+            from: form.value("from").parse().unwrap_or_default(),
+            known: form.value("known").parse().unwrap_or_default(),
+            verifies: !form.value("verify").is_empty(),
+        }
+    }
+
+    /// Where the next known records are; empty where these are the last of `all`.
+    fn next_known(&self, all: usize) -> String {
+        let next = self.known.saturating_add(KNOWN);
+        if next >= all {
+            return String::new();
+        }
+        let address = self.address().with("q", &self.q);
+        format!("{}#known", address.with("known", &next.to_string()))
+    }
+
     fn address(&self) -> Address {
         Address::of_parts("/grants", &[&self.id, "activity"])
     }
@@ -109,16 +131,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
     let Some(session) = session::session(&context).await? else {
         return Ok(session::to_sign_in(&context));
     };
-    let form = Form::from_query(context.query())?;
-    let asked = Asked {
-        id: context.part(0).to_owned(),
-        q: form.value("q").trim().to_owned(),
-        before: form.value("before").parse().ok(),
-        call: form.value("call").parse().ok(),
-        from: form.value("from").parse().unwrap_or_default(),
-        known: form.value("known").parse().unwrap_or_default(),
-        verifies: !form.value("verify").is_empty(),
-    };
+    let asked = Asked::new(context.part(0), &Form::from_query(context.query())?);
     let service = Arc::clone(&context.service);
     let read = blocking(Arc::clone(&service), move |service| {
         Ok((read(service, &asked)?, asked))
@@ -153,13 +166,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         fields_known: read.known.fields_in_words(),
         calls_counted: format_count(count(read.known.calls), "call"),
         is_cut: read.known.calls >= COUNTED,
-        next_known: match asked.known.saturating_add(KNOWN) {
-            next if next < matching.len() => {
-                let address = asked.address().with("q", &asked.q);
-                format!("{}#known", address.with("known", &next.to_string()))
-            }
-            _ => String::new(),
-        },
+        next_known: asked.next_known(matching.len()),
         all_calls: match asked.call {
             Some(_) => asked.address().to_string(),
             None => String::new(),

@@ -5,8 +5,10 @@
     reason = "a broken fixture is a failed test"
 )]
 
+mod activity;
 mod apart;
 mod asking;
+mod browsing;
 mod budgets;
 mod consent;
 mod device;

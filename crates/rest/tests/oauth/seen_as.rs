@@ -53,6 +53,16 @@ pub(crate) fn answered(body: &Value) -> Vec<String> {
     records.map(name).collect()
 }
 
+/// Checks that a page shows what an answer has of each record.
+fn shows_what_was_given(shown: &Answer, body: &Value) {
+    for record in body["data"].as_array().unwrap() {
+        for text in [&record["data"]["subject"], &record["title"]] {
+            let text = text.as_str().unwrap_or_default();
+            shown.shows(&text.replace('<', "&#60;").replace('>', "&#62;"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_page_seen_as_a_grant_has_what_its_client_gets() {
     let world = World::new().await;
@@ -84,18 +94,12 @@ async fn a_page_seen_as_a_grant_has_what_its_client_gets() {
         shown.shows("You see this page as");
         let body = world.read(&token, question).await.json();
         assert_eq!(linked(&shown), answered(&body), "{page}");
-        // What it has of each record, the page shows.
-        for record in body["data"].as_array().unwrap() {
-            for text in [&record["data"]["subject"], &record["title"]] {
-                let text = text.as_str().unwrap_or_default();
-                shown.shows(&text.replace('<', "&#60;").replace('>', "&#62;"));
-            }
-        }
+        shows_what_was_given(&shown, &body);
         if page.starts_with("/browse") {
-            let counted = format!("{question}&count=exact");
-            let counted = world.read(&token, &counted).await.json();
-            let count = counted["meta"]["count"]["value"].as_u64();
-            shown.shows(&format!("<b>{} records</b>", count.unwrap()));
+            let question = format!("{question}&count=exact");
+            let counted = world.read(&token, &question).await;
+            let count = counted.json()["meta"]["count"]["value"].clone();
+            shown.shows(&format!("<b>{count} records</b>"));
         }
         for hidden in ["hunter2", "42 EUR", "bank@example.test", "/home/"] {
             shown.hides(hidden);
