@@ -99,6 +99,7 @@ fn a_node_whose_database_goes_away_is_not_ready_and_goes_on_when_it_is_back() {
     let (status, refused) = node.ask("GET /v1/search?q=kept", token, "");
     assert_eq!(status, 503, "{refused}");
     assert!(!refused.to_string().contains(who), "{refused}");
+    assert!(!refused.to_string().contains(&relay.address), "{refused}");
     let (status, refused) = node.ask("POST /mcp", token, "{}");
     assert_eq!(status, 503, "{refused}");
     let line = r#"{"id":"m2","subject":"lost?"}"#;

@@ -74,17 +74,17 @@ impl Grants for PostgresStore {
 
     fn tokens_end(&self, id: &GrantId) -> Result<Option<Instant>> {
         let row = self.pool.query_one(
-                "SELECT max(greatest(
-                     least(t.expires_at, coalesce(t.revoked_at, t.expires_at)),
-                     coalesce(r.expires_at, 0)
-                 ))
-                 FROM tokens t LEFT JOIN registry r ON r.owner_id = t.owner_id AND r.kind = $3 AND r.key = t.family
-                 WHERE t.owner_id = $1 AND (
-                     t.grant_id = $2
-                     OR t.package_id = (SELECT package_id FROM grants WHERE owner_id = $1 AND id = $2)
-                 )",
-                &[&self.owner, &id.as_str(), &EntryKind::Refresh.as_str()],
-            )?;
+            "SELECT max(greatest(
+                 least(t.expires_at, coalesce(t.revoked_at, t.expires_at)),
+                 coalesce(r.expires_at, 0)
+             ))
+             FROM tokens t LEFT JOIN registry r ON r.owner_id = t.owner_id AND r.kind = $3 AND r.key = t.family
+             WHERE t.owner_id = $1 AND (
+                 t.grant_id = $2
+                 OR t.package_id = (SELECT package_id FROM grants WHERE owner_id = $1 AND id = $2)
+             )",
+            &[&self.owner, &id.as_str(), &EntryKind::Refresh.as_str()],
+        )?;
         moment(&row, 0)
     }
 
@@ -232,7 +232,7 @@ impl PostgresStore {
              LEFT JOIN grants g ON g.owner_id = t.owner_id AND (g.id = t.grant_id OR g.package_id = t.package_id)
              WHERE {which} ORDER BY t.ordinal DESC, g.ordinal"
         );
-        let rows = self.pool.query(&sql, params)?;
+        let rows = self.pool.glance(|tx| tx.query(&sql, params))?;
         let mut tokens: Vec<StoredToken> = Vec::new();
         for row in &rows {
             let id: &str = row.get(0)?;

@@ -26,14 +26,14 @@ impl Inspect for PostgresStore {
     fn inspect(&self, depth: Depth) -> Result<Inspection> {
         let thorough = depth == Depth::Thorough;
         let counted = self.pool.query_one(
-                "SELECT (SELECT coalesce(sum(live_records), 0)::bigint FROM streams WHERE owner_id = $1),
-                        (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
-                        erasures_finished < erasures_begun,
-                        (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'deleting'),
-                        (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
-                 FROM owners WHERE id = $1",
-                &[&self.owner],
-            )?;
+            "SELECT (SELECT coalesce(sum(live_records), 0)::bigint FROM streams WHERE owner_id = $1),
+                    (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
+                    erasures_finished < erasures_begun,
+                    (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'deleting'),
+                    (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
+             FROM owners WHERE id = $1",
+            &[&self.owner],
+        )?;
         let damaged_records = if thorough {
             self.damaged_records()?
         } else {

@@ -22,11 +22,11 @@ impl Keeping for PostgresStore {
 
     fn grown(&self) -> Result<Grown> {
         let row = self.pool.query_one(
-                "SELECT log.*, old.* FROM
-                 (SELECT count(*), coalesce(sum(octet_length(entry)), 0)::bigint FROM disclosures WHERE owner_id = $1) AS log,
-                 (SELECT count(*), coalesce(sum(octet_length(data)), 0)::bigint FROM versions WHERE owner_id = $1) AS old",
-                &[&self.owner],
-            )?;
+            "SELECT log.*, old.* FROM
+             (SELECT count(*), coalesce(sum(octet_length(entry)), 0)::bigint FROM disclosures WHERE owner_id = $1) AS log,
+             (SELECT count(*), coalesce(sum(octet_length(data)), 0)::bigint FROM versions WHERE owner_id = $1) AS old",
+            &[&self.owner],
+        )?;
         let count = |column| -> Result<u64> { Ok(row.get::<i64>(column)?.cast_unsigned()) };
         Ok(Grown {
             log_entries: count(0)?,

@@ -145,12 +145,12 @@ impl Pool {
         work(&tx)
     }
 
-    /// The one row of a question that costs the server nothing; every read begins with one. So it is told soon where the network
-    /// swallows what is sent.
-    pub(super) fn glance(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
+    /// Reads what costs the server nothing; every request begins with that. So it is told soon where the network swallows what is
+    /// sent.
+    pub(super) fn glance<T>(&self, work: impl FnOnce(&Tx<'_>) -> Result<T>) -> Result<T> {
         let mut tx = self.begin(None)?;
         tx.within = ANSWER_WITHIN;
-        tx.query_one(sql, params)
+        work(&tx)
     }
 
     pub(crate) fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {

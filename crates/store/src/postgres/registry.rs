@@ -12,11 +12,13 @@ const SWEPT: i64 = 500;
 
 impl Registry for PostgresStore {
     fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>> {
-        let row = self.pool.query_opt(
+        let row = self.pool.glance(|tx| {
+            tx.query_opt(
                 "SELECT key, document, expires_at, revision FROM registry
                  WHERE owner_id = $1 AND kind = $2 AND key = $3 AND (expires_at IS NULL OR expires_at > $4)",
                 &[&self.owner, &kind.as_str(), &key, &now.0],
-            )?;
+            )
+        })?;
         row.map(|row| read_entry(kind, &row)).transpose()
     }
 
@@ -29,11 +31,11 @@ impl Registry for PostgresStore {
     ) -> Result<Vec<Entry>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = self.pool.query(
-                "SELECT key, document, expires_at, revision FROM registry
-                 WHERE owner_id = $1 AND kind = $2 AND key > $3 AND (expires_at IS NULL OR expires_at > $4)
-                 ORDER BY key LIMIT $5",
-                &[&self.owner, &kind.as_str(), &after.unwrap_or_default(), &now.0, &limit],
-            )?;
+            "SELECT key, document, expires_at, revision FROM registry
+             WHERE owner_id = $1 AND kind = $2 AND key > $3 AND (expires_at IS NULL OR expires_at > $4)
+             ORDER BY key LIMIT $5",
+            &[&self.owner, &kind.as_str(), &after.unwrap_or_default(), &now.0, &limit],
+        )?;
         rows.iter().map(|row| read_entry(kind, row)).collect()
     }
 

@@ -44,7 +44,7 @@ impl KnownSources {
     /// The catalog as it is now.
     pub(crate) fn current(&self, pool: &Pool) -> Result<Arc<Sources>> {
         let sql = "SELECT catalog FROM owners WHERE id = $1";
-        let catalog: i64 = pool.glance(sql, &[&self.owner])?.get(0)?;
+        let catalog: i64 = pool.glance(|tx| tx.query_one(sql, &[&self.owner])?.get(0))?;
         self.renew(pool, catalog.cast_unsigned())
     }
 

@@ -102,7 +102,7 @@ impl Truth for PostgresTruth {
         let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
              LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
         let (version, catalog, mark) = self.heads.ask(|| {
-            let row = self.pool.glance(sql, &[&self.owner])?;
+            let row = self.pool.glance(|tx| tx.query_one(sql, &[&self.owner]))?;
             let (version, catalog): (i64, i64) = (row.get(0)?, row.get(1)?);
             Ok((
                 version.cast_unsigned(),
