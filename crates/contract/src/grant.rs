@@ -382,17 +382,6 @@ impl GrantedRow {
             redact: stream.redact.clone().unwrap_or_default(),
         }
     }
-
-    pub fn grants_field(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| field.as_str() == name)
-    }
-
-    /// Whether a record of that canonical key may be seen, as far as keys decide it.
-    pub fn grants_key(&self, key: &str) -> bool {
-        self.resources
-            .as_ref()
-            .is_none_or(|keys| keys.contains(key))
-    }
 }
 
 impl GrantedAuthority {

@@ -177,7 +177,8 @@ fn read_incoming(sent: &[u8]) -> Incoming {
         let error = server::unreadable(&custom.method, custom.extensions.get());
         let id = Some(request.id.clone());
         let error = TxJsonRpcMessage::<RoleServer>::error(error, id);
-        return Incoming::Refused(serde_json::to_string(&error).unwrap_or_default());
+        let refusal = serde_json::to_string(&error);
+        return Incoming::Refused(refusal.unwrap_or_else(|_| message::no_message(sent)));
     }
     Incoming::Message(Box::new(message))
 }

@@ -57,21 +57,21 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn new(text: String, structured: &impl Serialize) -> Self {
-        Self {
+    pub(crate) fn new(text: String, structured: &impl Serialize) -> ToolResult {
+        Ok(Self {
             text,
-            structured: Structured::new(structured),
+            structured: Structured::new(structured)?,
             meta: None,
-        }
+        })
     }
 
     /// The answer of the server, with this beside it.
-    pub(crate) fn around(text: String, answered: Answered, beside: &impl Serialize) -> Self {
-        Self {
+    pub(crate) fn around(text: String, answered: Answered, beside: &impl Serialize) -> ToolResult {
+        Ok(Self {
             text,
-            structured: answered.into_structured(beside),
+            structured: answered.into_structured(beside)?,
             meta: None,
-        }
+        })
     }
 
     /// Adds a fact for hosts, if there is one.

@@ -81,7 +81,10 @@ fn held(text: &str) -> Vec<(String, String)> {
             is_test = true;
         }
         let function = code.trim_start_matches("async ").strip_prefix("fn ");
-        if let Some(function) = function.filter(|_| is_test) {
+        // A case that is run on every surface.
+        let case = code.strip_prefix("pub(crate) fn ");
+        let case = case.filter(|case| case.contains("(surface: Surface)"));
+        if let Some(function) = function.filter(|_| is_test).or(case) {
             let name = function.split('(').next().unwrap_or_default().to_owned();
             found.extend(waiting.drain(..).map(|row| (row, name.clone())));
             inside = Some((indent, name));

@@ -87,7 +87,7 @@ pub(crate) fn a_record_without_its_connection_is_ambiguous_where_two_have_the_st
 }
 
 pub(crate) fn a_handle_is_taken_in_every_form(surface: Surface) {
-    // HD-05, ID-20, ID-21, ID-22, ID-24
+    // HD-05, HD-10, ID-20, ID-21, ID-22, ID-24
     let who = whole();
     for key in ["plain", "a/b/c", "👩\u{200d}👩\u{200d}👧"] {
         let id = Id::new(CONNECTIONS[0], "entries", key);

@@ -129,6 +129,7 @@ pub(crate) fn a_stream_that_is_not_granted_is_nowhere(surface: Surface) {
 }
 
 pub(crate) fn a_connection_that_is_not_granted_is_nowhere(surface: Surface) {
+    // ID-10
     let who = only(CONNECTIONS[0]);
     // With one connection granted nothing is ambiguous.
     let page = surface.page(&who, "entries", plain().limit(3));

@@ -77,8 +77,8 @@ fn an_authority_has_one_row_per_connection_and_stream() {
     assert_eq!(authority.rows_of("notes").count(), 2);
     let row = authority.row("cin_b", "notes").unwrap();
     assert_eq!(row.connector.as_str(), "demo_mail");
-    assert!(row.grants_field("title") && !row.grants_field("body"));
-    assert!(row.grants_key("n1") && !row.grants_key("n2"));
+    assert!(row.fields.iter().map(FieldName::as_str).eq(["id", "title"]));
+    assert!(row.resources.iter().flatten().eq(["n1"]));
     assert!(authority.row("cin_b", "mail").is_none() && authority.row("cin_c", "notes").is_none());
 }
 

@@ -61,7 +61,7 @@ fn details_of_one_source_make_a_grant_with_all_they_say() {
         assert_eq!(rows.len(), 3);
         assert_eq!(rows.first().unwrap().connection.as_str(), "work");
         let folders = rows.last().unwrap();
-        assert!(folders.grants_key("[\"a\",\"b\"]") && !folders.grants_key("[\"a\", \"b\"]"));
+        assert!(folders.resources.iter().flatten().eq(["[\"a\",\"b\"]"]));
         let id = issued.grant_id.unwrap().to_string();
         let shown = grants::show(world.store(), &id, world.now(), 10).unwrap();
         let document = serde_json::to_value(shown.overview.grants.first().unwrap()).unwrap();

@@ -194,7 +194,7 @@ fn a_later_declaration_does_not_widen_a_grant() {
     assert!(
         rows(&world, &anew)
             .iter()
-            .any(|row| row.grants_field("secret"))
+            .any(|row| row.fields.iter().any(|field| field.as_str() == "secret"))
     );
 }
 

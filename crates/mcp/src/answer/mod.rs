@@ -52,9 +52,11 @@ pub(crate) struct Answered {
 pub(crate) struct Structured(Value);
 
 impl Structured {
-    pub(crate) fn new(content: &impl Serialize) -> Self {
-        // Everything a tool answers with can be written.
-        Self(serde_json::to_value(content).unwrap_or_default())
+    pub(crate) fn new(content: &impl Serialize) -> Result<Self, Fault> {
+        serde_json::to_value(content).map(Self).map_err(|error| {
+            let message = format!("the answer cannot be written as JSON: {error}");
+            ReadError::new(ErrorCode::InternalError, message).into()
+        })
     }
 
     /// As the protocol's library takes it.
@@ -113,14 +115,14 @@ impl Answered {
     }
 
     /// The body as it was sent, in `data`, with this and the request id beside it.
-    pub(crate) fn into_structured(self, beside: &impl Serialize) -> Structured {
+    pub(crate) fn into_structured(self, beside: &impl Serialize) -> Result<Structured, Fault> {
         let mut content = Map::new();
         content.insert("data".to_owned(), self.body);
-        if let Structured(Value::Object(beside)) = Structured::new(beside) {
+        if let Structured(Value::Object(beside)) = Structured::new(beside)? {
             content.extend(beside);
         }
         content.insert("request_id".to_owned(), json!(self.request_id));
-        Structured(Value::Object(content))
+        Ok(Structured(Value::Object(content)))
     }
 
     /// How long that would be as JSON, a few bytes more at most.

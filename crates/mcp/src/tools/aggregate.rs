@@ -94,7 +94,7 @@ async fn run(call: Call<'_>, args: AggregateArgs) -> ToolResult {
         provider_url: provider,
         ..Around::default()
     };
-    Ok(Reply::around(text, answered, &beside))
+    Reply::around(text, answered, &beside)
 }
 
 fn question(args: &AggregateArgs, groups: Option<u64>) -> Get {

@@ -65,5 +65,5 @@ pub(super) async fn check(call: Call<'_>, asked: &FieldRequest, cite: &str) -> T
         emitted_at: emitted_at.as_deref(),
         request_id: answered.request_id.as_deref(),
     };
-    Ok(Reply::new(text, &content))
+    Reply::new(text, &content)
 }

@@ -70,7 +70,7 @@ async fn run(call: Call<'_>, args: FetchArgs) -> ToolResult {
     };
     let provider = call.provider_url();
     let document = Document::new(&payload, &asked, &identity, provider.as_deref());
-    let reply = Reply::new(document.json(), &document);
+    let reply = Reply::new(document.json(), &document)?;
     Ok(reply.with_meta(REQUEST_ID_KEY, request_id))
 }
 

@@ -51,8 +51,8 @@ pub(super) async fn read(call: Call<'_>, asked: &FieldRequest, refusal: Fault) -
         cite: None,
     };
     match (value.content(), value.blob()) {
-        (Content::Binary, Some(blob)) => Ok(blob_reply(asked, &source, &blob)),
-        (Content::Binary, None) => Ok(bytes(asked, &source, value.chars())),
+        (Content::Binary, Some(blob)) => blob_reply(asked, &source, &blob),
+        (Content::Binary, None) => bytes(asked, &source, value.chars()),
         _ => json_window(asked, &source, value),
     }
 }
@@ -90,11 +90,11 @@ fn json_window(asked: &FieldRequest, source: &Source<'_>, value: FieldValue<'_>)
         shown_as: (!is_text).then_some("json"),
         ..FieldContent::new(&asked.field)
     };
-    Ok(window_reply(asked, source, field, &mut window, &warnings))
+    window_reply(asked, source, field, &mut window, &warnings)
 }
 
 /// Bytes kept elsewhere.
-fn blob_reply(asked: &FieldRequest, source: &Source<'_>, blob: &Blob<'_>) -> Reply {
+fn blob_reply(asked: &FieldRequest, source: &Source<'_>, blob: &Blob<'_>) -> ToolResult {
     let identity = &source.identity;
     let bounded =
         |text: Option<&str>| text.map(|text| plain::cut(text, budget::PREVIEW).into_owned());
@@ -120,7 +120,7 @@ fn blob_reply(asked: &FieldRequest, source: &Source<'_>, blob: &Blob<'_>) -> Rep
 }
 
 /// Bytes written as base64 inside the record. Every tool leaves them out, so that none is a way on.
-pub(super) fn bytes(asked: &FieldRequest, source: &Source<'_>, size: usize) -> Reply {
+pub(super) fn bytes(asked: &FieldRequest, source: &Source<'_>, size: usize) -> ToolResult {
     let field = FieldContent {
         kind: Some("string".to_owned()),
         encoding: Some("base64"),
@@ -173,7 +173,7 @@ fn metadata(
     mut field: FieldContent<'_>,
     mut export: Export,
     next: Option<ToolCall>,
-) -> Reply {
+) -> ToolResult {
     let mut text = format!(
         "{}{} complete=false\nbytes are not shown by any tool\nexport: {}{} for programs, {NEEDS}\nowner: {}",
         first_line(&source.identity, &asked.field),

@@ -178,7 +178,7 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
             over_budget: listed.over_budget,
             ..beside
         };
-        return Ok(reply(&asked, text, (answered, rows), beside));
+        return reply(&asked, text, answered, rows, beside);
     }
 }
 
@@ -217,9 +217,10 @@ fn question(asked: &ListRequest<'_>, rows: u64) -> Get {
 fn reply(
     asked: &ListRequest<'_>,
     text: String,
-    (mut answered, rows): (Answered, usize),
+    mut answered: Answered,
+    rows: usize,
     mut beside: Around<'_>,
-) -> Reply {
+) -> ToolResult {
     let most = if rows == 1 {
         asked.size.bytes
     } else {

@@ -249,7 +249,7 @@ fn reply(call: Call<'_>, asked: &FieldRequest, answered: &Answered) -> ToolResul
         cite: answered.cite(),
     };
     if is_part_of_bytes(&received.window.text) {
-        return Ok(not_text::bytes(asked, &source, received.window.total_chars));
+        return not_text::bytes(asked, &source, received.window.total_chars);
     }
     let mut warnings: Vec<String> = paging::warnings(&answered.warnings()).into_iter().collect();
     if received.is_recomputed {
@@ -260,7 +260,7 @@ fn reply(call: Call<'_>, asked: &FieldRequest, answered: &Answered) -> ToolResul
         kind: kind.map(|kind| plain::line(kind, budget::LABEL)),
         ..FieldContent::new(&asked.field)
     };
-    let reply = window_reply(asked, &source, field, &mut received.window, &warnings);
+    let reply = window_reply(asked, &source, field, &mut received.window, &warnings)?;
     Ok(reply.with_meta(WINDOW_URI_KEY, asked.uri()))
 }
 
@@ -372,7 +372,7 @@ pub(super) fn window_reply(
     field: FieldContent<'_>,
     window: &mut Window,
     warnings: &[String],
-) -> Reply {
+) -> ToolResult {
     let identity = &source.identity;
     // Where the caller names no size, the window has what fits: characters of some scripts have three bytes.
     if asked.selector.limit_chars.is_none() {

@@ -108,7 +108,7 @@ async fn run(call: Call<'_>, args: SchemaArgs) -> ToolResult {
             shape::index(&read.document, room),
         )
     };
-    Ok(reply(call, text, &data, read.request_id.as_deref()))
+    reply(call, text, &data, read.request_id.as_deref())
 }
 
 async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
@@ -132,10 +132,15 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
     let full = FullSchema::new(&read.document);
     let room = FULL_RESULT.saturating_sub(budget::size_of(&full) + FRAME);
     let text = text::full(&read, scope, &full, room);
-    Ok(reply(call, text, &full, read.request_id.as_deref()))
+    reply(call, text, &full, read.request_id.as_deref())
 }
 
-fn reply(call: Call<'_>, text: String, data: &impl Serialize, request_id: Option<&str>) -> Reply {
+fn reply(
+    call: Call<'_>,
+    text: String,
+    data: &impl Serialize,
+    request_id: Option<&str>,
+) -> ToolResult {
     let content = Content {
         data,
         provider_url: call.provider_url(),

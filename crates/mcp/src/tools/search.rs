@@ -157,7 +157,7 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
         found.over_budget = size.over(answered.structured_size(&beside(&found, provider)));
     }
     let text = text::write(&args, &found);
-    Ok(Reply::around(text, answered, &beside(&found, provider)))
+    Reply::around(text, answered, &beside(&found, provider))
 }
 
 fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {

@@ -367,7 +367,7 @@ fn connection_ids(mut text: &str) -> Vec<String> {
     }
 }
 
-// HD-01, HD-04, HD-06, HD-09, ID-05, ID-06, ID-26; budgets and schemas of every answer on the way
+// HD-01, HD-04, HD-06, HD-09, ID-01, ID-05, ID-06, ID-26; budgets and schemas of every answer on the way
 #[test]
 fn every_visible_handle_leads_to_what_it_names() {
     // Small worlds, chosen so that the crawl of all of them stays short.

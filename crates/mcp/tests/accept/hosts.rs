@@ -240,6 +240,7 @@ fn structured_call(value: &Value, tool: &str) -> Option<Value> {
     }
 }
 
+// EV-18, EV-19
 #[test]
 fn every_host_completes_the_journey() {
     for (sight, reads_resources) in [

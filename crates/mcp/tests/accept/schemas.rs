@@ -165,6 +165,25 @@ fn a_reader_of_text_alone_builds_calls_the_server_accepts() {
     });
 }
 
+// SC-13, SC-14
+#[test]
+fn the_whole_grant_in_full_is_refused_with_the_way_there() {
+    each_way(&fixtures::schema(), |caller| {
+        for args in [
+            json!({"detail": "full"}),
+            json!({"detail": "full", "connection_id": "cin_s1"}),
+        ] {
+            let answer = caller.refused_unasked("schema", args);
+            assert!(
+                answer
+                    .text
+                    .contains("schema(stream, connection_id, detail: \"full\")")
+            );
+            assert!(answer.text.contains("compact discovery first"));
+        }
+    });
+}
+
 // SC-19, SC-20
 #[test]
 fn a_wrapped_or_repeated_document_is_told_once() {

@@ -19,7 +19,7 @@ use super::EmbeddedStore;
 use super::directory::{BLOBS, create_private, sync_folder};
 use crate::blobs::{ARRIVING, Blob, Blobs, Received, filled, receive};
 use crate::catalog::StreamRef;
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 use crate::{Result, StoreError};
 
 /// The prefix of a file that is complete and not in its folder yet; its hash follows.

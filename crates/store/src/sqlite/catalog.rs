@@ -16,7 +16,7 @@ use crate::catalog::{
 use crate::index::layout::StreamLayout;
 use crate::index::sources::reading_number;
 use crate::redeclaring::refuse_losses;
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 use crate::{Result, StoreError};
 
 impl Catalog for EmbeddedStore {

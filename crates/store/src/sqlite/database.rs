@@ -17,6 +17,7 @@ use super::commit_mark::{self, Marking};
 use super::digest::Changed;
 use super::directory::{MARK, create_private_file};
 use super::truncated::{Log, refuse_truncated};
+use super::tx_error::TxResult;
 use super::{migrations, unreadable};
 use crate::disk_space;
 use crate::error::is_unreadable;
@@ -206,7 +207,7 @@ impl Database {
             transaction.finish()?;
             Ok(outcome)
         })?;
-        outcome.map_err(|error| self.store_error(error))
+        outcome.map_err(|error| error.into_store_error(self))
     }
 
     pub(crate) fn transact<T>(
@@ -276,7 +277,7 @@ impl Database {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
             .map_err(failed(&self.path))?;
         let unchanged = transaction.total_changes();
-        let outcome = change(&transaction).map_err(|error| self.store_error(error))?;
+        let outcome = change(&transaction).map_err(|error| error.into_store_error(self))?;
         let counted = if transaction.total_changes() == unchanged {
             None
         } else {
@@ -314,13 +315,6 @@ impl Database {
             || disk_space::free(&self.path).is_none_or(|free| free >= grows + FOLD_SPARES))
     }
 
-    pub(crate) fn store_error(&self, error: TxError) -> StoreError {
-        match error {
-            TxError::Sql(error) => self.failed()(error),
-            TxError::Store(error) => error,
-        }
-    }
-
     pub(crate) fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         |error| match changed(&error) {
             None => failed(&self.path)(error),
@@ -337,27 +331,6 @@ impl Database {
         self.idle_readers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Why work in a transaction ended. The engine's errors become the store's once, where the transaction does.
-#[derive(Debug)]
-pub(crate) enum TxError {
-    Sql(rusqlite::Error),
-    Store(StoreError),
-}
-
-pub(crate) type TxResult<T> = std::result::Result<T, TxError>;
-
-impl From<rusqlite::Error> for TxError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
-impl From<StoreError> for TxError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::grants::{
     TokenSubject, TokenUse, connections_of,
 };
 use crate::registry::EntryKind;
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 use crate::{Result, StoreError};
 
 pub(crate) use self::disclosures::{ends, note_ends};

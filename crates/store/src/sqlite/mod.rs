@@ -25,6 +25,7 @@ mod sources;
 mod thinning;
 mod truncated;
 mod truth;
+pub(crate) mod tx_error;
 mod unreadable;
 pub(crate) mod walk;
 mod write;

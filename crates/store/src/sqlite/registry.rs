@@ -7,7 +7,7 @@ use super::EmbeddedStore;
 use super::grants::{insert_token, refuse_removed};
 use crate::Result;
 use crate::registry::{Change, Entry, EntryKind, Expect, Registry, TokenFor};
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 
 impl Registry for EmbeddedStore {
     fn entry(&self, kind: EntryKind, key: &str, now: Instant) -> Result<Option<Entry>> {

@@ -1,13 +1,12 @@
-//! Aggregates: one number, or one per group.
+//! Aggregates: one number, or one per group. All times are in one calendar unit, since no adapter looks into a key.
 
 use std::collections::BTreeMap;
 
-use jiff::Zoned;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use super::filter::{filters, granted, instant, values};
+use super::filter::{filters, granted, values};
 use super::projection::refuse_client_extras;
 use super::reply::Failure;
 use super::sources::resolve;
@@ -16,6 +15,9 @@ use super::world::{Record, Stream};
 
 const DEFAULT_GROUPS: usize = 10;
 const MAX_GROUPS: usize = 100;
+const GRANULARITIES: [&str; 7] = ["minute", "hour", "day", "week", "month", "quarter", "year"];
+/// The one calendar unit of every time.
+const UNIT: &str = "2026-01-01";
 
 pub(crate) fn answer(state: &State, call: &Call, stream: &str) -> Result<Value, Failure> {
     call.only(&[
@@ -39,7 +41,7 @@ pub(crate) fn answer(state: &State, call: &Call, stream: &str) -> Result<Value, 
         .collect();
     let mut body = question.echo(stream);
     body.insert("filtered_record_count".to_owned(), json!(records.len()));
-    match question.groups(&records)? {
+    match question.groups(&records) {
         None => {
             body.insert("value".to_owned(), question.value(&records));
         }
@@ -77,8 +79,7 @@ enum Grouping<'a> {
     Time {
         field: &'a str,
         granularity: &'a str,
-        zone_name: &'a str,
-        zone: TimeZone,
+        time_zone: &'a str,
     },
 }
 
@@ -120,9 +121,8 @@ impl<'a> Question<'a> {
             Grouping::Time {
                 field,
                 granularity,
-                zone_name,
-                ..
-            } => (None, Some(*field), Some(*granularity), Some(*zone_name)),
+                time_zone,
+            } => (None, Some(*field), Some(*granularity), Some(*time_zone)),
         };
         let members = [
             ("object", json!("aggregation")),
@@ -169,24 +169,14 @@ impl<'a> Question<'a> {
     }
 
     /// Values by frequency, time in its order.
-    fn groups<'r>(&self, records: &[&'r Record]) -> Result<Option<Vec<Group<'r>>>, Failure> {
+    fn groups<'r>(&self, records: &[&'r Record]) -> Option<Vec<Group<'r>>> {
         let mut groups: BTreeMap<String, Group<'r>> = BTreeMap::new();
         for record in records {
             let key = match &self.grouping {
-                Grouping::None => return Ok(None),
+                Grouping::None => return None,
                 Grouping::Value(field) => record.data.get(*field).cloned().unwrap_or_default(),
-                Grouping::Time {
-                    field,
-                    granularity,
-                    zone,
-                    ..
-                } => {
-                    let at = record.data.get(*field).and_then(Value::as_str);
-                    let Some(at) = at.and_then(instant) else {
-                        continue;
-                    };
-                    json!(bucket(&at.to_zoned(zone.clone()), granularity)?)
-                }
+                Grouping::Time { field, .. } if !record.data.contains_key(*field) => continue,
+                Grouping::Time { .. } => json!(UNIT),
             };
             let group = groups
                 .entry(key.to_string())
@@ -194,13 +184,13 @@ impl<'a> Question<'a> {
             group.1.push(record);
         }
         if matches!(self.grouping, Grouping::None) {
-            return Ok(None);
+            return None;
         }
         let mut groups: Vec<Group<'_>> = groups.into_values().collect();
         if matches!(self.grouping, Grouping::Value(_)) {
             groups.sort_by_key(|(_, records)| std::cmp::Reverse(records.len()));
         }
-        Ok(Some(groups))
+        Some(groups)
     }
 }
 
@@ -216,15 +206,20 @@ impl<'a> Grouping<'a> {
                 declared(stream, field, "group_by_time")?;
                 let granularity = granularity
                     .ok_or_else(|| Failure::invalid("granularity", "granularity is required"))?;
-                let zone_name = zone.unwrap_or("UTC");
-                let zone = TimeZone::get(zone_name).map_err(|_| {
-                    Failure::invalid("time_zone", format!("Unknown time_zone: '{zone_name}'"))
-                })?;
+                if !GRANULARITIES.contains(&granularity) {
+                    let units =
+                        "granularity must be minute, hour, day, week, month, quarter or year";
+                    return Err(Failure::invalid("granularity", units));
+                }
+                let time_zone = zone.unwrap_or("UTC");
+                if TimeZone::get(time_zone).is_err() {
+                    let unknown = format!("Unknown time_zone: '{time_zone}'");
+                    return Err(Failure::invalid("time_zone", unknown));
+                }
                 Ok(Grouping::Time {
                     field,
                     granularity,
-                    zone_name,
-                    zone,
+                    time_zone,
                 })
             }
             _ if granularity.is_some() || zone.is_some() => Err(Failure::invalid(
@@ -257,28 +252,4 @@ fn sum(found: &[&Value]) -> Value {
         || json!(found.iter().filter_map(|value| value.as_f64()).sum::<f64>()),
         |whole| json!(whole),
     )
-}
-
-fn bucket(at: &Zoned, granularity: &str) -> Result<String, Failure> {
-    let date = at.date();
-    let first_of = |month: i8| format!("{:04}-{month:02}-01", date.year());
-    Ok(match granularity {
-        "minute" => at.strftime("%Y-%m-%dT%H:%M").to_string(),
-        "hour" => at.strftime("%Y-%m-%dT%H:00").to_string(),
-        "day" => date.to_string(),
-        "week" => {
-            let back = i64::from(date.weekday().to_monday_zero_offset());
-            date.checked_sub(jiff::Span::new().days(back))
-                .map_or_else(|_| date.to_string(), |monday| monday.to_string())
-        }
-        "month" => first_of(date.month()),
-        "quarter" => first_of((date.month() - 1) / 3 * 3 + 1),
-        "year" => first_of(1),
-        _ => {
-            return Err(Failure::invalid(
-                "granularity",
-                "granularity must be minute, hour, day, week, month, quarter or year",
-            ));
-        }
-    })
 }

@@ -9,7 +9,7 @@ use meaning::{Embedder, Window};
 
 use super::Opened;
 use super::scan::Signing;
-use super::vectors::{Changed, EmbeddedRecord, MadeWindow, Progress, Vectors};
+use super::vectors::{Changed, Embedded, MadeWindow, Progress, Vectors};
 use crate::catalog::StreamRef;
 use crate::index::sources::StreamEntry;
 use crate::index::truth::ChangedRecord;
@@ -78,7 +78,7 @@ impl RecordIndex {
         entry: &StreamEntry,
         model: &dyn Embedder,
         waiting: &[ChangedRecord],
-    ) -> Result<(Vec<EmbeddedRecord>, bool)> {
+    ) -> Result<(Vec<Embedded>, bool)> {
         let mut cut: Vec<(&ChangedRecord, Vec<Cut>)> = Vec::new();
         let mut windows = 0;
         for record in waiting {
@@ -99,7 +99,7 @@ impl RecordIndex {
                 .unzip();
             let vectors = model.embed(&windows)?;
             let windows = kinds.into_iter().zip(windows).zip(vectors);
-            made.push(EmbeddedRecord {
+            made.push(Embedded {
                 row: record.row,
                 version: record.version,
                 windows: windows

@@ -67,7 +67,7 @@ pub(super) struct Changed {
 }
 
 /// The vectors of one record; none if it is gone or has no text.
-pub(super) struct EmbeddedRecord {
+pub(super) struct Embedded {
     pub(super) row: u64,
     pub(super) version: u64,
     pub(super) windows: Vec<MadeWindow>,
@@ -148,12 +148,7 @@ impl Vectors {
     }
 
     /// Keeps the vectors of some records of a stream, in place of those they had.
-    pub(super) fn keep(
-        &self,
-        stream: i64,
-        progress: &Progress,
-        made: &[EmbeddedRecord],
-    ) -> Result<()> {
+    pub(super) fn keep(&self, stream: i64, progress: &Progress, made: &[Embedded]) -> Result<()> {
         let mut placed = Vec::with_capacity(made.len());
         let mut kinds = Vec::new();
         let generation = self.change(|transaction| {
@@ -484,7 +479,7 @@ fn number_of(
 
 fn insert(
     transaction: &Transaction<'_>,
-    record: &EmbeddedRecord,
+    record: &Embedded,
     kind: u16,
     window: &MadeWindow,
 ) -> rusqlite::Result<Entry> {

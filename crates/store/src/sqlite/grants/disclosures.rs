@@ -16,7 +16,7 @@ use super::pending::{Batch, Ended, taken};
 use super::{EmbeddedStore, Pending};
 use crate::disclosure_log::{Entry, Head, LastUses};
 use crate::grants::{ChainCheck, Disclosure, LoggedDisclosure, TokenUse};
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 use crate::{Result, StoreError};
 
 /// How long disclosures wait for other writers: together with the time they are gathered, well under the promised second.
@@ -114,7 +114,7 @@ impl EmbeddedStore {
         waiting: &Waiting,
     ) -> Result<()> {
         self.take_waiting(copy, waiting)
-            .map_err(|error| self.database.store_error(error))
+            .map_err(|error| error.into_store_error(&self.database))
     }
 
     fn take_waiting(&self, copy: &mut Connection, waiting: &Waiting) -> TxResult<()> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Transaction};
 use super::{END, EmbeddedStore, Head, START, bytes, end, note_head, put, stored_head};
 use crate::disclosure_log::{Cut, Dropping, Logged};
 use crate::keeping::{Keep, Retention};
-use crate::sqlite::database::TxResult;
+use crate::sqlite::tx_error::TxResult;
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
