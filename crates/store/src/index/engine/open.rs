@@ -323,27 +323,6 @@ impl OpenIndex {
         Ok(changed)
     }
 
-    /// Waits for background merges, so that the folder is at rest, and merges what is small beside the rest: a search looks at
-    /// every segment.
-    pub(crate) fn rest(&self) -> Result<()> {
-        let _pass = self.pass();
-        let mut writing = self.writing();
-        if writing.uncommitted > 0 {
-            return Ok(());
-        }
-        self.finish_merges(&mut writing)?;
-        let segments = self.index.searchable_segment_metas();
-        let small = small(segments.map_err(failed(&self.folder))?);
-        if small.len() > 1 {
-            self.verifier.check_again(&small)?;
-            let ids: Vec<_> = small.iter().map(SegmentMeta::id).collect();
-            let merged = self.writer(&mut writing)?.merge(&ids).wait();
-            merged.map_err(failed(&self.folder))?;
-            self.finish_merges(&mut writing)?;
-        }
-        Ok(())
-    }
-
     /// Waits for background merges. Nothing may be uncommitted.
     fn finish_merges(&self, writing: &mut Writing) -> Result<()> {
         if let Some(writer) = writing.writer.take() {
@@ -512,21 +491,6 @@ pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ 
             }
         }
     }
-}
-
-/// The segments that are left when each of the others is larger than all smaller ones together. Merging these whenever the index
-/// is at rest copies a document no more often than the number of documents has binary digits.
-fn small(mut segments: Vec<SegmentMeta>) -> Vec<SegmentMeta> {
-    segments.sort_by_key(SegmentMeta::num_docs);
-    let (mut smaller, mut count) = (0, 0);
-    for (number, segment) in segments.iter().enumerate() {
-        if segment.num_docs() <= smaller {
-            count = number + 1;
-        }
-        smaller += segment.num_docs();
-    }
-    segments.truncate(count);
-    segments
 }
 
 #[cfg(test)]

@@ -1,17 +1,38 @@
-//! Merging what is small beside the rest while nothing is written: a search looks at every segment, and small writes leave many.
+//! Merging what is small beside the rest: a search looks at every segment, and small writes leave many.
 
 use std::sync::TryLockError;
 
 use tantivy::SegmentMeta;
 use tantivy::index::SegmentId;
 
-use super::{OpenIndex, failed, small};
+use super::{OpenIndex, failed};
 use crate::Result;
 
 /// No more documents are copied at a time. Larger segments are few, and the engine merges them as more are written.
 const MOST_DOCUMENTS: u32 = 250_000;
 
 impl OpenIndex {
+    /// Waits for background merges, so that the folder is at rest, and merges what is small beside the rest: a search looks at
+    /// every segment.
+    pub(crate) fn rest(&self) -> Result<()> {
+        let _pass = self.pass();
+        let mut writing = self.writing();
+        if writing.uncommitted > 0 {
+            return Ok(());
+        }
+        self.finish_merges(&mut writing)?;
+        let segments = self.index.searchable_segment_metas();
+        let small = small(segments.map_err(failed(&self.folder))?);
+        if small.len() > 1 {
+            self.verifier.check_again(&small)?;
+            let ids: Vec<_> = small.iter().map(SegmentMeta::id).collect();
+            let merged = self.writer(&mut writing)?.merge(&ids).wait();
+            merged.map_err(failed(&self.folder))?;
+            self.finish_merges(&mut writing)?;
+        }
+        Ok(())
+    }
+
     /// Begins to merge small segments in a thread of the engine, and shows readers what was merged before. Whoever reads or writes
     /// comes first: nothing is begun while they hold the index, and what takes long is done without holding it.
     pub(crate) fn tidy(&self) -> Result<()> {
@@ -50,6 +71,21 @@ impl OpenIndex {
         }
         Ok(())
     }
+}
+
+/// The segments that are left when each of the others is larger than all smaller ones together. Merging these whenever the index
+/// is at rest copies a document no more often than the number of documents has binary digits.
+fn small(mut segments: Vec<SegmentMeta>) -> Vec<SegmentMeta> {
+    segments.sort_by_key(SegmentMeta::num_docs);
+    let (mut smaller, mut count) = (0, 0);
+    for (number, segment) in segments.iter().enumerate() {
+        if segment.num_docs() <= smaller {
+            count = number + 1;
+        }
+        smaller += segment.num_docs();
+    }
+    segments.truncate(count);
+    segments
 }
 
 fn ids(segments: &[SegmentMeta]) -> impl Iterator<Item = SegmentId> {
