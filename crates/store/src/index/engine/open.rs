@@ -15,9 +15,7 @@ use serde::{Deserialize, Serialize};
 use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{
-    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, SegmentMeta, TantivyError, Term,
-};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyError, Term};
 
 use super::schema::{self, Capacity, Fields, Indexable};
 use super::verify::{MergeWhole, Verifier};
@@ -495,11 +493,11 @@ pub(crate) fn failed(folder: &Path) -> impl Fn(TantivyError) -> StoreError + '_ 
 
 #[cfg(test)]
 mod tests {
-    use tantivy::TantivyDocument;
     use tantivy::collector::Count;
     use tantivy::indexer::NoMergePolicy;
     use tantivy::query::TermQuery;
     use tantivy::schema::IndexRecordOption;
+    use tantivy::{SegmentMeta, TantivyDocument};
 
     use super::*;
 
@@ -569,40 +567,6 @@ mod tests {
             assert_eq!(sizes(), at_rest);
         }
         assert!((1..=row).all(|row| is_found(&index, row)));
-    }
-
-    #[test]
-    fn while_nothing_is_written_small_segments_are_merged_and_readers_see_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let index = OpenIndex::fresh(folder.path(), [0; 16], Capacity::default()).unwrap();
-        for first in [0, 10, 20] {
-            let mut writing = index.writing();
-            let rows = first..first + 5;
-            for row in rows {
-                let document = row_only(&index, row);
-                let writer = index.writer(&mut writing).unwrap();
-                writer.add_document(document).unwrap();
-            }
-            index.commit(&mut writing).unwrap();
-        }
-        // What is not committed yet is left alone.
-        let row = 1;
-        let drop_it = IndexChange::Drop { row };
-        index.apply(&mut index.writing(), drop_it).unwrap();
-        index.tidy().unwrap();
-        assert!(index.writing().merging.is_empty());
-        index.commit(&mut index.writing()).unwrap();
-        let segments = || index.view().segments().count();
-        let begin = std::time::Instant::now();
-        while segments() > 1 && begin.elapsed().as_secs() < 60 {
-            index.tidy().unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        assert_eq!(segments(), 1);
-        assert!(!is_found(&index, row) && is_found(&index, row + 1));
-        let merged = index.view().generation;
-        index.tidy().unwrap();
-        assert_eq!(index.view().generation, merged);
     }
 
     #[test]
