@@ -79,9 +79,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
     let mut hits = Hits::new(session, &plan, query);
     hits.meaning = question;
     let has_more = hits.fill(session, &mut request, &mut answer)?;
-    if query.cursor.is_none() {
-        hits.add_neighbours(session)?;
-    }
+    hits.add_neighbours(session, query.cursor.is_none())?;
     let Hits {
         data,
         mut last,
@@ -272,7 +270,7 @@ impl Searched {
         scope.period = self.period;
         scope.conversation = self.row.conversation();
         if scope.conversation.is_some() {
-            let author = self.row.author_field().cloned();
+            let author = self.row.speaker_field().cloned();
             scope.author = author.filter(|author| self.fields.contains(author));
         }
         scope
@@ -335,8 +333,8 @@ struct Hits<'p> {
     mode: SearchMode,
     /// What is asked beside the words.
     meaning: Option<MeaningQuestion>,
-    /// Where the first hit stands.
-    first: Option<(&'p Searched, SearchPosition)>,
+    /// The stream and row of each hit.
+    places: Vec<(StreamRef, u64)>,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -358,7 +356,7 @@ impl<'p> Hits<'p> {
             excerpts: query.excerpts,
             mode: query.mode,
             meaning: None,
-            first: None,
+            places: Vec::new(),
             room: session.page_budget(),
             data: Vec::new(),
             last: None,
@@ -417,7 +415,8 @@ impl<'p> Hits<'p> {
             return Ok(true);
         }
         let mut beside = Shown::default();
-        let (key, position) = (hit.record.key.clone(), hit.position);
+        let place = (hit.stream.clone(), hit.position.row);
+        let key = hit.record.key.clone();
         let served = served::served(session, searched, asked, hit, &mut beside);
         let served = self
             .shown
@@ -431,7 +430,7 @@ impl<'p> Hits<'p> {
         let fits = self.data.len() < self.limit && self.room.take(size);
         if fits {
             self.shown.add(beside);
-            self.first.get_or_insert((*searched, position));
+            self.places.push(place);
             self.data.push(served);
         }
         Ok(fits)

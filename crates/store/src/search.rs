@@ -309,8 +309,8 @@ pub struct IndexStatus {
 pub trait Search {
     /// Ranks the records that match. Sees every acknowledged write.
     fn search(&self, request: &SearchRequest) -> Result<SearchAnswer>;
-    /// The records right before and right after one of the scope in its conversation, of those that pass.
-    fn neighbours(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]>;
+    /// For each of some records of the scope, those right before and right after it in its conversation, of those that pass.
+    fn neighbours(&self, scope: &Scope, rows: &[u64]) -> Result<Vec<[Option<StoredRecord>; 2]>>;
     /// Computes over the records that pass. Sees every acknowledged write.
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer>;
     /// One page of the records that pass, in order; `fields` of the scope do not matter.

@@ -13,6 +13,9 @@ use store::search::Conversation;
 use super::Row;
 use crate::evidence;
 
+/// Fields that name who speaks where no field has the role.
+const SPEAKERS: [&str; 4] = ["author", "author_name", "sender", "from_name"];
+
 impl Row {
     /// Whether a member of a record may be shown. Records may hold more than is declared; that is for the owner.
     pub(crate) fn sees_member(&self, name: &str) -> bool {
@@ -126,6 +129,16 @@ impl Row {
         let mut fields = self.whole_fields();
         let field = fields.find(|field| field.role.as_deref() == Some("author"))?;
         Some(&field.name)
+    }
+
+    /// The field whose words count double in conversations: that of the author, else one that is usually named so.
+    pub(crate) fn speaker_field(&self) -> Option<&FieldName> {
+        let by_name = |name: &str| {
+            let mut fields = self.whole_fields();
+            Some(&fields.find(|field| field.name.as_str() == name)?.name)
+        };
+        let by_role = self.author_field();
+        by_role.or_else(|| SPEAKERS.into_iter().find_map(by_name))
     }
 
     /// The fields that say what a record is, as far as they may be seen.

@@ -1,5 +1,7 @@
 //! What stands right before and after a hit in its conversation: the answer to a question often has none of its words.
 
+use std::collections::HashMap;
+
 use contract::handle::RecordHandle;
 use contract::search::Neighbour;
 use store::records::StoredRecord;
@@ -14,17 +16,45 @@ use crate::project::admitted;
 use crate::reader::Session;
 
 impl Hits<'_> {
-    /// Adds the neighbours of the first hit that the filled page still has room for: they never take the place of a hit. They are
-    /// noted as shown, and are no hits.
-    pub(super) fn add_neighbours(&mut self, session: &Session) -> Result<()> {
-        let Some((searched, position)) = self.first else {
-            return Ok(());
+    /// Adds the neighbours of hits, the best first, that the filled page still has room for: they never take the place of a hit. They
+    /// are noted as shown, and are no hits. A page that is counted in bytes has room for those of the best hit of all.
+    pub(super) fn add_neighbours(&mut self, session: &Session, is_first_page: bool) -> Result<()> {
+        let most = match session.settings.max_bytes {
+            None => usize::MAX,
+            Some(_) => usize::from(is_first_page),
         };
-        let scope = searched.scope();
-        if scope.conversation.is_none() {
-            return Ok(());
+        let mut beside = HashMap::new();
+        for (stream, searched) in &self.by_stream {
+            let scope = searched.scope();
+            let here = self.places.iter().take(most);
+            let here = here.filter(|(of, _)| of == stream && scope.conversation.is_some());
+            let rows: Vec<u64> = here.map(|(_, row)| *row).collect();
+            if !rows.is_empty() {
+                let records = session.store.neighbours(&scope, &rows)?;
+                let records = records.into_iter().map(|records| (*searched, records));
+                beside.extend(rows.into_iter().zip(records));
+            }
         }
-        let records = session.store.neighbours(&scope, position.row)?;
+        for at in 0..self.data.len().min(most) {
+            let row = self.places.get(at).map(|(_, row)| *row);
+            let Some((searched, records)) = row.and_then(|row| beside.remove(&row)) else {
+                continue;
+            };
+            let neighbours = self.fitting(session, searched, records)?;
+            if let (Some(hit), false) = (self.data.get_mut(at), neighbours.is_empty()) {
+                hit.neighbours = Some(neighbours);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the records on both sides of a hit that may be shown and fit.
+    fn fitting(
+        &mut self,
+        session: &Session,
+        searched: &Searched,
+        records: [Option<StoredRecord>; 2],
+    ) -> Result<Vec<Neighbour>> {
         let mut neighbours = Vec::new();
         for (side, record) in ["before", "after"].into_iter().zip(records) {
             let Some(record) = record.filter(|record| !record.is_damaged) else {
@@ -41,10 +71,7 @@ impl Hits<'_> {
                 neighbours.push(neighbour);
             }
         }
-        if let (Some(first), false) = (self.data.first_mut(), neighbours.is_empty()) {
-            first.neighbours = Some(neighbours);
-        }
-        Ok(())
+        Ok(neighbours)
     }
 }
 

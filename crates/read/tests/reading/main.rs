@@ -9,6 +9,7 @@
 mod aggregates;
 mod changes;
 mod cited;
+mod conversations;
 mod damaged;
 mod dates;
 mod evidence;

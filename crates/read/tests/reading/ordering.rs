@@ -138,37 +138,42 @@ fn walks_under_hidden_writes_lose_and_repeat_nothing() {
     }
     let reader = world.mail_client(json!([{"name": "messages", "fields": ["id", "subject"],
             "time_constraint": {"field": "received_at", "since": "2026-01-01"}}]));
-    let question = |limit: u32, cursor: Option<String>| {
-        let mut query = words("bridge vendors");
-        query.limit = PageLimit::new(limit);
-        query.cursor = cursor;
-        let page = reader.search(query).unwrap();
-        let next = page["next_cursor"].as_str().map(str::to_owned);
-        let hits = page["data"].as_array().unwrap().iter();
-        let keys: Vec<String> = hits.map(|hit| hit["record_key"].to_string()).collect();
-        (keys, next)
-    };
-    let (whole, _) = question(100, None);
+    let whole = walk(&reader, "bridge vendors", 100, &mut |_| ());
     assert_eq!(whole.len(), 25);
-    for walk in 0..cases(40) as usize {
-        let (mut seen, mut cursor) = (Vec::new(), None);
-        loop {
-            let (keys, next) = question(u32::try_from(3 + walk % 9).unwrap(), cursor);
-            seen.extend(keys);
-            cursor = next;
-            if cursor.is_none() {
-                break;
-            }
+    for number in 0..cases(40) as usize {
+        let limit = u32::try_from(3 + number % 9).unwrap();
+        let seen = walk(&reader, "bridge vendors", limit, &mut |seen| {
             // New ones, changed ones, and some that are deleted.
-            let at = (walk * 31 + seen.len()) % 40;
+            let at = (number * 31 + seen) % 40;
             let id = format!("h{at:02}");
             if at.is_multiple_of(7) {
                 world.delete("work", "messages", &id);
             } else {
-                put(&id, "2025-02-01", walk + seen.len());
+                put(&id, "2025-02-01", number + seen);
             }
+        });
+        assert_eq!(seen, whole, "walk {number}");
+    }
+}
+
+/// The records of all pages of a search. Between two of them, something is done with how many there were.
+pub(crate) fn walk(
+    reader: &Reader,
+    q: &str,
+    limit: u32,
+    between: &mut dyn FnMut(usize),
+) -> Vec<String> {
+    let (mut seen, mut query) = (Vec::new(), words(q));
+    query.limit = PageLimit::new(limit);
+    loop {
+        let page = reader.search(query.clone()).unwrap();
+        let hits = page["data"].as_array().unwrap().iter();
+        seen.extend(hits.map(|hit| format!("{} {}", hit["record_key"], hit["near"])));
+        query.cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if query.cursor.is_none() {
+            return seen;
         }
-        assert_eq!(seen, whole, "walk {walk}");
+        between(seen.len());
     }
 }
 

@@ -84,7 +84,7 @@ impl Records for Shut {
 impl Search for Shut {
     untouched! {
         search(&SearchRequest) -> Result<SearchAnswer>;
-        neighbours(&Scope, u64) -> Result<[Option<StoredRecord>; 2]>;
+        neighbours(&Scope, &[u64]) -> Result<Vec<[Option<StoredRecord>; 2]>>;
         aggregate(&AggregateRequest) -> Result<AggregateAnswer>;
         select(&Scope, &PageRequest) -> Result<StoredPage>;
         extent(&Scope, usize) -> Result<Extent>;

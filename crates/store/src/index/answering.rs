@@ -14,9 +14,9 @@ macro_rules! answers_with_index {
             fn neighbours(
                 &self,
                 scope: &$crate::search::Scope,
-                row: u64,
-            ) -> $crate::Result<[Option<$crate::records::StoredRecord>; 2]> {
-                self.index.neighbours(scope, row)
+                rows: &[u64],
+            ) -> $crate::Result<Vec<[Option<$crate::records::StoredRecord>; 2]>> {
+                self.index.neighbours(scope, rows)
             }
 
             fn aggregate(

@@ -31,8 +31,8 @@ impl Search for RecordIndex {
         self.with_index(|| self.with_one_layout(&request.scopes, || self.find(request, None)))
     }
 
-    fn neighbours(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
-        self.with_index(|| self.with_one_layout([scope], || self.next_to(scope, row)))
+    fn neighbours(&self, scope: &Scope, rows: &[u64]) -> Result<Vec<[Option<StoredRecord>; 2]>> {
+        self.with_index(|| self.with_one_layout([scope], || self.next_to(scope, rows)))
     }
 
     fn aggregate(&self, request: &AggregateRequest) -> Result<AggregateAnswer> {
@@ -251,7 +251,7 @@ impl RecordIndex {
         Ok((ranking, chosen.collect()))
     }
 
-    fn next_to(&self, scope: &Scope, row: u64) -> Result<[Option<StoredRecord>; 2]> {
+    fn next_to(&self, scope: &Scope, rows: &[u64]) -> Result<Vec<[Option<StoredRecord>; 2]>> {
         let sources = self.sources();
         let (open, _) = self.searchable_index()?;
         let rebuilding = self.rebuilding_streams(&sources)?;
@@ -263,18 +263,16 @@ impl RecordIndex {
         let failed = super::engine::failed(self.path());
         let searched = Searched::new(&view, &restrictions, &by_stream, Vec::new());
         let searched = searched.map_err(&failed)?;
-        let address = view.address_of(open.fields.row, row).map_err(&failed)?;
-        let Some(address) = address else {
-            return Ok([None, None]);
-        };
-        let rows = finding::neighbours(&searched, address).map_err(&failed)?;
-        let wanted: Vec<u64> = rows.into_iter().flatten().collect();
+        let beside = finding::neighbours(&searched, open.fields.row, rows).map_err(&failed)?;
+        let wanted: Vec<u64> = beside.iter().flatten().copied().flatten().collect();
         let (found, _) = self.truth.records(&wanted)?;
-        let mut found: BTreeMap<u64, StoredRecord> = found
+        let found: BTreeMap<u64, StoredRecord> = found
             .into_iter()
             .map(|found| (found.row, found.record))
             .collect();
-        Ok(rows.map(|row| row.and_then(|row| found.remove(&row))))
+        // A record may stand between two of them.
+        let record = |row: Option<u64>| row.and_then(|row| found.get(&row).cloned());
+        Ok(beside.into_iter().map(|sides| sides.map(record)).collect())
     }
 
     /// The names of records. What goes wrong is left in `outcome`.

@@ -354,7 +354,7 @@ fn a_conversation_lends_to_neighbours() {
         }
         // The nearest on each side can be read for themselves.
         let beside = |row: u64, scope: &Scope| {
-            let beside = store.neighbours(scope, row).unwrap();
+            let beside = store.neighbours(scope, &[row]).unwrap().remove(0);
             beside.map(|one| one.map(|record| record.key.to_string()))
         };
         let some = |name: &str| Some(name.to_owned());

@@ -2,18 +2,20 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use contract::declaration::Declaration;
 use contract::scalar::Scalar;
 use serde_json::json;
 use store::records::{Direction, OrderBy, PageRequest};
-use store::search::{AggregateRequest, Filter, Metric, Scope, Test};
+use store::search::{AggregateRequest, Filter, Metric, Scope, Search as _, Test};
 use store::stop::Stop;
 use store::{Store, StoreError};
 
 use crate::fixture::{
     MAIL, Work, add_mail, field, filtered, found_sorted, key, message_with, messages,
-    on_every_directory, on_every_reopened, request, scope, stream,
+    on_every_directory, on_every_reopened, open, request, scope, stream,
 };
 
 /// More than is replayed in two pieces, so that there is something in between.
@@ -239,4 +241,40 @@ fn what_is_queued_is_worked_off_after_a_restart() {
         let wide = scope("work", "messages", &["subject", "body", "from_email"]);
         assert_eq!(found_sorted(&*store, "anna", vec![wide]), ["m1"]);
     });
+}
+
+// What many small writes leave is merged while nothing is written, and everything is still found.
+#[test]
+fn small_segments_are_merged_while_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    add_mail(&store, "work");
+    let found = || {
+        let asked = request("everyword", vec![messages("work")]);
+        store.search(&asked).unwrap().total
+    };
+    for at in 0..5 {
+        store.put(vec![message_with(
+            &format!("m{at}"),
+            "\"subject\":\"everyword\"",
+        )]);
+        assert_eq!(found(), Some(at + 1));
+    }
+    let segments = || {
+        let mut folders = fs::read_dir(folder.path().join("index")).unwrap();
+        let index = folders.next().unwrap().unwrap().path();
+        let meta = fs::read_to_string(index.join("meta.json")).unwrap();
+        let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
+        meta["segments"].as_array().unwrap().len()
+    };
+    assert_eq!(segments(), 5);
+    // Something was written since it last looked.
+    store.tend_index().unwrap();
+    assert_eq!(segments(), 5);
+    let begin = Instant::now();
+    while segments() > 1 && begin.elapsed() < Duration::from_mins(1) {
+        store.tend_index().unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!((segments(), found()), (1, Some(5)));
 }

@@ -4,7 +4,6 @@ mod copying;
 mod layouts;
 mod merging;
 mod pass;
-mod tidying;
 
 use std::fs;
 use std::path::{Path, PathBuf};

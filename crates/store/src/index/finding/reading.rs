@@ -105,12 +105,13 @@ impl<'q> Reading<'q> {
         if self.is_first && self.bounds.is_kept_to_forms() {
             return ranges;
         }
-        let most = self.bounds.in_window(window, coverages);
         let needed = threshold.map_or(Needed::default(), |threshold| Needed {
             score: threshold.score,
             is_more: (self.first_rows.get(window)).is_some_and(|row| *row > threshold.row),
         });
-        if !needed.is_met_by(most) {
+        // Of one or two ranges the bounds are as soon computed as that of their window.
+        let is_few = ranges.count_ones() <= 2;
+        if !is_few && !needed.is_met_by(self.bounds.in_window(window, coverages)) {
             return 0;
         }
         self.bounds.ranges(window, ranges, needed, coverages)

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::{Column, StrColumn};
+use tantivy::schema::Field;
 use tantivy::{DocAddress, DocId};
 
 use super::rank::{Found, NEIGHBOURS};
@@ -99,20 +100,28 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
     Ok(found)
 }
 
-/// The rows of the admitted documents right before and right after one in its conversation.
+/// For each of some rows, those of the admitted documents right before and right after it in its conversation.
 pub(in crate::index) fn neighbours(
     searched: &Searched<'_>,
-    address: DocAddress,
-) -> tantivy::Result<[Option<u64>; 2]> {
+    row_field: Field,
+    rows: &[u64],
+) -> tantivy::Result<Vec<[Option<u64>; 2]>> {
     let mut threads = Threads {
         gates: &searched.gates,
         opened: HashMap::new(),
     };
-    let Some(position) = threads.position(address)? else {
-        return Ok([None, None]);
-    };
-    let sides = threads.sides(&position)?;
-    Ok(sides.map(|side| side.first().map(|one| one.0)))
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut sides = [None, None];
+        if let Some(address) = searched.view.address_of(row_field, *row)?
+            && let Some(position) = threads.position(address)?
+        {
+            let found = threads.sides(&position)?;
+            sides = found.map(|side| side.first().map(|one| one.0));
+        }
+        all.push(sides);
+    }
+    Ok(all)
 }
 
 /// The conversation columns of a segment.
