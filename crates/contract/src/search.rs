@@ -251,7 +251,7 @@ pub struct SearchHit {
     pub passage: Option<Passage>,
     /// How it was found, where that is not by words: `semantic` or `hybrid`.
     pub retrieval_mode: Option<String>,
-    /// What was said right before and after the best hit of a first page, in the same conversation.
+    /// What was said right before and after it in the same conversation, where the page has room.
     pub neighbours: Option<Vec<Neighbour>>,
     /// The best match in a few words; not sent by us, because the first excerpt says it.
     pub snippet: Option<Snippet>,
