@@ -162,37 +162,7 @@ impl PostgresStore {
         until: u64,
         request: &ChangesRequest,
     ) -> Result<(Vec<ChangeEntry>, bool)> {
-        // A key's last version up to the horizon is the current row, or the superseded one that was current then.
-        let superseded = if request.every_version {
-            ""
-        } else {
-            "AND versions.next_version > $4"
-        };
-        let sql = format!(
-            "SELECT measured.stream_id, measured.key, measured.version, measured.emitted_at, measured.data, measured.digest,
-                 revised, measured.row_id, earlier.version, earlier.emitted_at, earlier.data, earlier.digest
-             FROM (
-                 SELECT *, sum(coalesce(octet_length(data), 0)) OVER (ORDER BY version) - coalesce(octet_length(data), 0) AS before,
-                     row_number() OVER (ORDER BY version) AS number
-                 FROM (
-                     SELECT stream_id, key, version, emitted_at, data, digest, row_id,
-                         EXISTS (SELECT 1 FROM versions WHERE versions.stream_id = $2 AND versions.row_id = records.row_id) AS revised
-                     FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3 AND version <= $4
-                     UNION ALL
-                     SELECT versions.stream_id, key, versions.version, versions.emitted_at, versions.data, versions.digest, versions.row_id, TRUE
-                     FROM versions JOIN records
-                       ON records.owner_id = $1 AND records.stream_id = versions.stream_id AND records.row_id = versions.row_id
-                     WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
-                     ORDER BY version LIMIT $5
-                 ) AS entries
-             ) AS measured
-             LEFT JOIN LATERAL (
-                 SELECT version, emitted_at, data, digest FROM versions
-                 WHERE $6 > 0 AND versions.stream_id = $2 AND versions.row_id = measured.row_id
-                   AND versions.version <= $6 AND versions.next_version > $6
-             ) AS earlier ON TRUE
-             WHERE before <= {PAGE_BYTES} OR number <= 2 ORDER BY measured.version"
-        );
+        let sql = feed_sql(request.every_version);
         let after = request.after.max(request.since).cast_signed();
         let limit = i64::try_from(request.limit)
             .unwrap_or(i64::MAX)
@@ -224,6 +194,44 @@ impl PostgresStore {
         }
         Ok((entries, false))
     }
+}
+
+/// One page of a feed, by owner, stream, the versions it goes on after and ends with, the limit, and the version it began with.
+fn feed_sql(every_version: bool) -> String {
+    // A key's last version up to the horizon is the current row, or the superseded one that was current then. Each part has its
+    // own limit, or all of its rows would be sorted for a page.
+    let superseded = if every_version {
+        ""
+    } else {
+        "AND versions.next_version > $4"
+    };
+    format!(
+        "SELECT measured.stream_id, measured.key, measured.version, measured.emitted_at, measured.data, measured.digest,
+             revised, measured.row_id, earlier.version, earlier.emitted_at, earlier.data, earlier.digest
+         FROM (
+             SELECT *, sum(coalesce(octet_length(data), 0)) OVER (ORDER BY version) - coalesce(octet_length(data), 0) AS before,
+                 row_number() OVER (ORDER BY version) AS number
+             FROM (
+                 (SELECT stream_id, key, version, emitted_at, data, digest, row_id,
+                     EXISTS (SELECT 1 FROM versions WHERE versions.stream_id = $2 AND versions.row_id = records.row_id) AS revised
+                 FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3 AND version <= $4
+                 ORDER BY version LIMIT $5)
+                 UNION ALL
+                 (SELECT versions.stream_id, key, versions.version, versions.emitted_at, versions.data, versions.digest, versions.row_id, TRUE
+                 FROM versions JOIN records
+                   ON records.owner_id = $1 AND records.stream_id = versions.stream_id AND records.row_id = versions.row_id
+                 WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
+                 ORDER BY versions.version LIMIT $5)
+                 ORDER BY version LIMIT $5
+             ) AS entries
+         ) AS measured
+         LEFT JOIN LATERAL (
+             SELECT version, emitted_at, data, digest FROM versions
+             WHERE $6 > 0 AND versions.stream_id = $2 AND versions.row_id = measured.row_id
+               AND versions.version <= $6 AND versions.next_version > $6
+         ) AS earlier ON TRUE
+         WHERE before <= {PAGE_BYTES} OR number <= 2 ORDER BY measured.version"
+    )
 }
 
 /// Whether the content of a row is what was written: its first columns are stream, key, version and date.
