@@ -139,9 +139,8 @@ impl GrantRow {
         let name = overview.client_name.as_deref();
         let lines = |wording: Wording| {
             wording.overview_with(overview, |id| {
-                // A name may have several words, so that it ends before the stream's.
-                let name = names.get(id.as_str());
-                name.map_or_else(|| id.to_string(), |name| format!("{name},"))
+                let name = names.get(id.as_str()).cloned();
+                name.unwrap_or_else(|| id.to_string())
             })
         };
         let brief = lines(Wording::brief(NAMES, visible));

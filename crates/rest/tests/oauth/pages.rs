@@ -188,7 +188,7 @@ async fn an_approval_that_nobody_comes_for_is_not_shown_as_given() {
     grants.shows("<h2 id=\"waiting\">Waiting</h2>");
     grants.shows("Nobody. Make a grant");
     // By its name, not its id.
-    grants.shows("mail, messages: ");
+    grants.shows("mail messages: ");
     grants.hides("home messages: ");
     world.pass(Duration::from_mins(2));
     let grants = browser.get("/grants").await;
