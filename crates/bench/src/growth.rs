@@ -79,14 +79,19 @@ impl Growth<'_> {
             let questions: Vec<String> = (questions.iter())
                 .map(|words| format!("{begin} {words}"))
                 .collect();
-            let ask: Ask<'_> = &|side, number| {
+            let question = |number: usize| {
                 let question = questions.get(number % questions.len().max(1));
-                question.map_or(Ok(0), |question| side.find(question))
+                question.map_or("", String::as_str)
             };
+            let ask: Ask<'_> = &|side, number| side.find(question(number));
+            let ask_conversations: Ask<'_> =
+                &|side, number| side.find_in_conversations(question(number));
             // A word that nobody asked for since its segment was written is read once to know where it scores most.
             let first = format!("{what}, asked for the first time");
             self.ask(&first, 0, false, ask)?;
             self.ask(what, questions.len(), is_flat, ask)?;
+            let lending = format!("{what}, in conversations");
+            self.ask(&lending, questions.len(), false, ask_conversations)?;
         }
         Ok(())
     }

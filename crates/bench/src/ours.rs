@@ -16,8 +16,8 @@ use store::catalog::NewConnection;
 use store::evidence;
 use store::records::{ChangesRequest, Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
 use store::search::{
-    AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchOrder, SearchRequest,
-    Test, Value,
+    AggregateRequest, Conversation, Filter, Granularity, Grouping, Metric, Scope, SearchOrder,
+    SearchRequest, Test, Value,
 };
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::{ExcerptLimits, Expression};
@@ -126,6 +126,16 @@ impl OurSide {
         Ok(self.store.page(&self.stream, &request)?.records)
     }
 
+    /// Asks with the messages of each author as a conversation.
+    pub(crate) fn find_in_conversations(&self, words: &str) -> Result<u64, BenchError> {
+        let mut scope = self.scope(None)?;
+        scope.conversation = Some(Conversation {
+            thread: field("author")?,
+            order: field("sent_at")?,
+        });
+        self.proven_hits(Expression::parse(words), scope)
+    }
+
     fn scope(&self, window: Option<&Window>) -> Result<Scope, BenchError> {
         let mut scope = Scope::whole(self.stream.clone(), self.words.clone());
         if let Some(window) = window {
@@ -147,14 +157,10 @@ impl OurSide {
     }
 
     /// The number of hits that are proven by an excerpt.
-    fn proven_hits(
-        &self,
-        expression: Expression,
-        window: Option<&Window>,
-    ) -> Result<u64, BenchError> {
+    fn proven_hits(&self, expression: Expression, scope: Scope) -> Result<u64, BenchError> {
         let request = SearchRequest {
             expression,
-            scopes: vec![self.scope(window)?],
+            scopes: vec![scope],
             limit: TOP,
             after: None,
             count: false,
@@ -197,11 +203,14 @@ impl OurSide {
 
 impl Contender for OurSide {
     fn search(&mut self, probe: Probe, window: Option<&Window>) -> Result<u64, BenchError> {
-        self.proven_hits(Expression::parse_all(&probe.expression()), window)
+        self.proven_hits(
+            Expression::parse_all(&probe.expression()),
+            self.scope(window)?,
+        )
     }
 
     fn find(&mut self, words: &str) -> Result<u64, BenchError> {
-        self.proven_hits(Expression::parse(words), None)
+        self.proven_hits(Expression::parse(words), self.scope(None)?)
     }
 
     fn page(&mut self, depth: PageDepth) -> Result<u64, BenchError> {
