@@ -232,7 +232,8 @@ impl LocalServer {
     }
 
     fn request(&self, question: &Get) -> Result<Request<HttpBody>, ReadError> {
-        let mut request = Request::get(question.target()).header(header::HOST, "localhost");
+        let mut request =
+            Request::get(question.sendable_target()?).header(header::HOST, "localhost");
         if let Some(bytes) = question.max_bytes() {
             request = request.header(rest::MAX_BYTES, bytes.to_string());
         }

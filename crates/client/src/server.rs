@@ -266,7 +266,7 @@ impl Inner {
     }
 
     fn url(&self, request: &Get) -> Result<Url, ReadError> {
-        let text = format!("{}{}", self.provider, request.target());
+        let text = format!("{}{}", self.provider, request.sendable_target()?);
         // A segment of only dots would be normalized away and change the request.
         let url = Url::parse(&text).ok().filter(|url| url.as_str() == text);
         url.ok_or_else(|| {

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::error::ReadError;
+use crate::error::{ErrorCode, ReadError};
 use crate::query::Params;
 
 /// What stands for itself in a path segment or a query: the unreserved characters of RFC 3986.
@@ -22,6 +22,9 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
+
+/// The longest path and query that HTTP libraries take, ours included.
+pub const MAX_TARGET_BYTES: usize = 65_534;
 
 /// A question: `GET` of a path below `/v1` with query parameters, nothing encoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +132,23 @@ impl Get {
     /// Whether the schema is asked for, whole or in part.
     pub fn is_schema(&self) -> bool {
         self.segments == ["schema"]
+    }
+
+    /// [`Get::target`], unless no server takes so long a one: then the error names the longest parameter.
+    pub fn sendable_target(&self) -> Result<String, ReadError> {
+        let target = self.target();
+        if target.len() <= MAX_TARGET_BYTES {
+            return Ok(target);
+        }
+        let longest = self.params.iter().max_by_key(|(_, value)| value.len());
+        let name = longest.map_or("id", |(name, _)| name);
+        let message = format!(
+            "the request is too long: its address has {} bytes, and at most {MAX_TARGET_BYTES} can be sent",
+            target.len()
+        );
+        Err(ReadError::new(ErrorCode::InvalidArguments, message)
+            .with_param(name)
+            .with_hint(format!("shorten {name}")))
     }
 
     /// Path and query as they stand in a request line.
@@ -266,6 +286,19 @@ mod tests {
             question.target(),
             "/v1/streams/orders/records/a%3Ab%2Fc%20d%25%C3%A9"
         );
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_names_what_makes_it_so() {
+        let question = |query: String| {
+            let question = Get::v1(["search"]).with("limit", Some("10"));
+            question.with("q", Some(query)).sendable_target()
+        };
+        assert!(question("word ".repeat(9_000)).is_ok());
+        let refused = question("word ".repeat(200_000)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidArguments);
+        assert_eq!(refused.param.as_deref(), Some("q"));
+        assert!(refused.message.contains("65534"), "{}", refused.message);
     }
 
     #[test]

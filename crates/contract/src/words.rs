@@ -84,7 +84,9 @@ impl WordsFound {
         let (absent, present) = self.sorted();
         let mut tries = Vec::new();
         match (absent.as_slice(), present.as_slice()) {
-            ([], []) => tries.push("a word that must occur: -words only leave out".to_owned()),
+            ([], []) => tries.push(
+                "a word to look for: signs stand for nothing, and -words only leave out".to_owned(),
+            ),
             ([], [_, _, ..]) => {
                 tries.push("fewer of these words: no record has them all".to_owned());
             }
@@ -166,7 +168,7 @@ mod tests {
         );
         assert_eq!(
             summary(&[], &[], None),
-            "To try: a word that must occur: -words only leave out."
+            "To try: a word to look for: signs stand for nothing, and -words only leave out."
         );
         // What was found and is not shown, such as a damaged record, is no reason to look for something else.
         let found = WordsFound {

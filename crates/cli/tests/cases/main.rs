@@ -106,6 +106,7 @@ on_every_surface![
     narrowing::a_grant_that_was_ended_reads_nothing,
     refusing::a_stream_outside_the_grant_is_refused_whether_it_exists_or_not,
     refusing::a_field_outside_the_grant_is_refused_wherever_it_is_named,
+    refusing::a_question_that_is_too_long_to_be_sent_is_refused,
     refusing::cursors_hold_for_their_question_only,
     refusing::a_cursor_of_another_grant_is_refused,
     refusing::filters_that_cannot_be_are_refused,

@@ -36,7 +36,7 @@ impl InProcessReader {
     }
 
     async fn send(&self, request_target: &Get) -> Result<Answer, ReadError> {
-        let mut request = Request::get(request_target.target())
+        let mut request = Request::get(request_target.sendable_target()?)
             .header(header::HOST, "localhost")
             .header("request-id", &self.request_id)
             .extension(self.caller.clone());
