@@ -50,7 +50,7 @@ pub(crate) fn a_field_outside_the_grant_is_refused_wherever_it_is_named(surface:
 pub(crate) fn a_question_that_is_too_long_to_be_sent_is_refused(surface: Surface) {
     let told = surface.search(&only("notes"), &"bridge ".repeat(12_000), plain());
     let code = told.unwrap_err().code;
-    // A request that is too long is refused by the server itself, the arguments of a tool or command before they are sent.
+    // The server refuses a request by itself; the arguments of a tool or command are refused before they are sent.
     assert!(
         ["invalid_request", "invalid_arguments"].contains(&code.as_str()),
         "{code}"
