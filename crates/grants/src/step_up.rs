@@ -34,30 +34,16 @@ const ONE_CALL: Duration = Duration::from_mins(1);
 /// Names that one ask may list.
 const MAX_NAMES: usize = 64;
 
-/// For how long the owner allows what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Allowance {
-    /// For the next call that needs it, within ten minutes; all that one call of a tool reads is one.
-    Once,
-    TenMinutes,
-    /// For as long as the grant lives.
-    Lasting,
-}
-
-impl Allowance {
-    pub const ALL: [Self; 3] = [Self::Once, Self::TenMinutes, Self::Lasting];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::TenMinutes => "ten_minutes",
-            Self::Lasting => "lasting",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == text)
+contract::names! {
+    /// For how long the owner allows what was asked for.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Allowance {
+        /// For the next call that needs it, within ten minutes; all that one call of a tool reads is one.
+        Once = "once",
+        TenMinutes = "ten_minutes",
+        /// For as long as the grant lives.
+        Lasting = "lasting",
     }
 }
 

@@ -78,13 +78,15 @@ pub struct Revocation {
     pub reason: RevocationReason,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RevocationReason {
-    Owner,
-    ConnectionRemoved,
-    /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
-    TokensEnded,
+contract::names! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RevocationReason {
+        Owner = "owner",
+        ConnectionRemoved = "connection_removed",
+        /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
+        TokensEnded = "tokens_ended",
+    }
 }
 
 impl Revocation {
@@ -93,24 +95,6 @@ impl Revocation {
             at,
             reason: RevocationReason::Owner,
         }
-    }
-}
-
-impl RevocationReason {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::ConnectionRemoved => "connection_removed",
-            Self::TokensEnded => "tokens_ended",
-        }
-    }
-
-    /// The reason that is stored under this name; the owner's where it is none of ours.
-    pub(crate) fn named(name: &str) -> Self {
-        [Self::ConnectionRemoved, Self::TokensEnded]
-            .into_iter()
-            .find(|known| name == known.as_str())
-            .unwrap_or(Self::Owner)
     }
 }
 
@@ -243,4 +227,11 @@ pub(crate) fn connections_of(grant: &Grant) -> impl Iterator<Item = &ConnectionI
         .streams()
         .iter()
         .flat_map(|stream| stream.instance_ids.iter())
+}
+
+impl RevocationReason {
+    /// The reason that is stored under this name; the owner's where it is none of ours.
+    pub(crate) fn stored(name: &str) -> Self {
+        Self::named(name).unwrap_or(Self::Owner)
+    }
 }

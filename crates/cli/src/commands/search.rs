@@ -90,7 +90,7 @@ impl Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let line = options.line();
-    let mode = options.mode.as_deref().and_then(SearchMode::parse);
+    let mode = options.mode.as_deref().and_then(SearchMode::named);
     let route = mode.unwrap_or_default().route().split('/').skip(2);
     let question = Get::v1(route).with("q", Some(options.query.join(" ")));
     let question = line.add_params_to(question)?;

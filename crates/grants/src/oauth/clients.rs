@@ -19,30 +19,16 @@ use crate::secret::random_words;
 /// How long a client that was never approved is remembered.
 pub(super) const UNUSED: Duration = Duration::from_hours(24 * 30);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum GrantType {
-    #[serde(rename = "authorization_code")]
-    AuthorizationCode,
-    #[serde(rename = "refresh_token")]
-    RefreshToken,
-    /// By a code a person types elsewhere.
-    #[serde(rename = "urn:ietf:params:oauth:grant-type:device_code")]
-    DeviceCode,
-}
-
-impl GrantType {
-    pub const ALL: [GrantType; 3] = [
-        GrantType::AuthorizationCode,
-        GrantType::RefreshToken,
-        GrantType::DeviceCode,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            GrantType::AuthorizationCode => "authorization_code",
-            GrantType::RefreshToken => "refresh_token",
-            GrantType::DeviceCode => "urn:ietf:params:oauth:grant-type:device_code",
-        }
+contract::names! {
+    #[derive(Serialize, Deserialize)]
+    pub enum GrantType {
+        #[serde(rename = "authorization_code")]
+        AuthorizationCode = "authorization_code",
+        #[serde(rename = "refresh_token")]
+        RefreshToken = "refresh_token",
+        /// By a code a person types elsewhere.
+        #[serde(rename = "urn:ietf:params:oauth:grant-type:device_code")]
+        DeviceCode = "urn:ietf:params:oauth:grant-type:device_code",
     }
 }
 

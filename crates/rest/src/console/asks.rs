@@ -135,7 +135,7 @@ pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
     );
     let decided = blocking(Arc::clone(&context.service), move |service| {
         let (store, now) = (&*service.store, service.now());
-        if let Some(allowance) = Allowance::parse(&decision) {
+        if let Some(allowance) = Allowance::named(&decision) {
             let extension = step_up::allow(store, &id, &digest, allowance, now).map_err(problem)?;
             service.notices.tell(&Event::Approved);
             return Ok((extension.grant_id, words(allowance)));

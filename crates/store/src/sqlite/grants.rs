@@ -408,6 +408,6 @@ fn revocation(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revocatio
     let reason: String = row.get(column + 1)?;
     Ok(Some(Revocation {
         at,
-        reason: RevocationReason::named(&reason),
+        reason: RevocationReason::stored(&reason),
     }))
 }
