@@ -128,9 +128,7 @@ impl Asked {
 
 /// `GET /grants/{id}/activity`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let asked = Asked::new(context.part(0), &Form::from_query(context.query())?);
     let service = Arc::clone(&context.service);
     let read = blocking(Arc::clone(&service), move |service| {

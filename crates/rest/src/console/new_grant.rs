@@ -89,9 +89,7 @@ struct AgentRow {
 
 /// `GET /grants/new`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let asked = Form::from_query(context.query())?;
     let from = asked.value("from").to_owned();
     let form = blocking(Arc::clone(&context.service), move |service| {
@@ -108,18 +106,13 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/new`: the form once more, as it was filled in.
 pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
-    match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok((session, form)) => page(&context.service, &session, form, Vec::new()).await,
-        Err(elsewhere) => Ok(elsewhere),
-    }
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
+    page(&context.service, &session, form, Vec::new()).await
 }
 
 /// `POST /grants/new/review`
 pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
     if is_narrowed(&form) {
         return page(&context.service, &session, form, Vec::new()).await;
     }
@@ -197,10 +190,7 @@ async fn review_page(
 
 /// `POST /grants/new/issue`
 pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
     let made = blocking(Arc::clone(&context.service), move |service| {
         let looked = match Looked::new(service, &form)? {
             Ok(looked) if looked.preview.digest() == form.value("digest") => looked,

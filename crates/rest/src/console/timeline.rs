@@ -76,10 +76,7 @@ struct MoreLink {
 
 /// `GET /timeline`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Timeline).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Timeline).await?;
     let sources = Sources::read(&viewer).await?;
     let connection = viewer.params.text("connection").map(str::to_owned);
     if let Some(id) = connection.as_deref()
