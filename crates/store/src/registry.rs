@@ -88,14 +88,14 @@ pub enum TokenFor<'a> {
 pub enum Change<'a> {
     Put {
         kind: EntryKind,
-        key: &'a str,
-        document: &'a str,
+        key: String,
+        document: String,
         expires_at: Option<Instant>,
         expect: Expect,
     },
     Remove {
         kind: EntryKind,
-        key: &'a str,
+        key: String,
         /// What must be there before; `Absent` makes no sense here and never matches.
         expect: Expect,
     },
@@ -104,6 +104,64 @@ pub enum Change<'a> {
         token: &'a NewToken,
         of: TokenFor<'a>,
     },
+}
+
+impl Change<'_> {
+    /// An entry without an end, whatever is there.
+    pub fn put(kind: EntryKind, key: impl Into<String>, document: impl Into<String>) -> Self {
+        Change::Put {
+            kind,
+            key: key.into(),
+            document: document.into(),
+            expires_at: None,
+            expect: Expect::Anything,
+        }
+    }
+
+    pub fn remove(kind: EntryKind, key: impl Into<String>) -> Self {
+        Change::Remove {
+            kind,
+            key: key.into(),
+            expect: Expect::Anything,
+        }
+    }
+
+    /// The same of an entry that ends.
+    #[must_use]
+    pub fn until(mut self, end: impl Into<Option<Instant>>) -> Self {
+        if let Change::Put { expires_at, .. } = &mut self {
+            *expires_at = end.into();
+        }
+        self
+    }
+
+    /// The entry it concerns.
+    pub(crate) fn entry(&self) -> Option<(EntryKind, &str)> {
+        match self {
+            Change::Put { kind, key, .. } | Change::Remove { kind, key, .. } => Some((*kind, key)),
+            Change::Approve(_) | Change::Issue { .. } => None,
+        }
+    }
+
+    /// Whether it finds what it expects: its entry at this revision, or none.
+    pub(crate) fn holds(&self, found: Option<u64>) -> bool {
+        let (Change::Put { expect, .. } | Change::Remove { expect, .. }) = self else {
+            return true;
+        };
+        match expect {
+            Expect::Anything => true,
+            Expect::Absent => found.is_none() && matches!(self, Change::Put { .. }),
+            Expect::Revision(revision) => found == Some(*revision),
+        }
+    }
+
+    #[must_use]
+    pub fn expecting(mut self, expected: Expect) -> Self {
+        if let Change::Put { expect, .. } | Change::Remove { expect, .. } = &mut self {
+            *expect = expected;
+        }
+        self
+    }
 }
 
 pub trait Registry {

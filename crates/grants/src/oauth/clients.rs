@@ -7,13 +7,13 @@ use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::StoreError;
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::error::OAuthError;
 use super::metadata::{Metadata, read_metadata};
 use super::uri::redirect_matches;
 use super::{Issuer, later};
-use crate::documents::{Found, find, text};
+use crate::documents::{Found, find, put};
 use crate::secret::random_words;
 
 /// How long a client that was never approved is remembered.
@@ -118,17 +118,13 @@ impl Issuer<'_> {
             .map_err(|_| OAuthError::server_error("no client id could be made; try again"))?;
         let trust = ClientTrust::Registered { at: self.now };
         let client = metadata.into_client(client_id, trust);
-        let document = text(&ClientEntry {
+        let entry = ClientEntry {
             client: client.clone(),
             fresh_until: None,
-        });
-        let change = Change::Put {
-            kind: EntryKind::Client,
-            key: client.client_id.as_str(),
-            document: &document,
-            expires_at: Some(later(self.now, UNUSED)),
-            expect: Expect::Absent,
         };
+        let change = put(EntryKind::Client, client.client_id.as_str(), &entry)
+            .until(later(self.now, UNUSED))
+            .expecting(Expect::Absent);
         if !self.store.apply(&[change], self.now)? {
             return Err(OAuthError::server_error(
                 "no client id could be made; try again",

@@ -79,13 +79,8 @@ impl Minted {
             of,
         });
         if let Some((document, expires_at, expect)) = &self.refresh {
-            changes.push(Change::Put {
-                kind: EntryKind::Refresh,
-                key: &self.family,
-                document,
-                expires_at: Some(*expires_at),
-                expect: *expect,
-            });
+            let put = Change::put(EntryKind::Refresh, &self.family, document);
+            changes.push(put.until(*expires_at).expecting(*expect));
         }
         Ok(changes)
     }

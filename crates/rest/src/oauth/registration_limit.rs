@@ -182,13 +182,8 @@ impl RegistrationLimit {
             let (mut bucket, expect) = self.kept(key, now)?;
             // Other nodes may have used it up meanwhile; it is full then whatever is added.
             let _ = bucket.take(rate, 1, now);
-            counted.push(Change::Put {
-                kind: EntryKind::Limit,
-                key,
-                document: "",
-                expires_at: Some(bucket.is_full_from()),
-                expect,
-            });
+            let count = Change::put(EntryKind::Limit, key, "");
+            counted.push(count.until(bucket.is_full_from()).expecting(expect));
         }
         self.store.apply(&counted, now)
     }

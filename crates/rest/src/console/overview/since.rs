@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Result, Store};
 
 use super::readings::Readings;
@@ -73,14 +73,7 @@ pub(super) fn visit(store: &dyn Store, now: Instant, counts: Counts) -> Result<O
     };
     // A visit that cannot be noted is noted next time.
     if let Ok(document) = serde_json::to_string(&visits) {
-        let change = Change::Put {
-            kind: EntryKind::Visit,
-            key: OWNER,
-            document: &document,
-            expires_at: None,
-            expect: Expect::Anything,
-        };
-        store.apply(&[change], now)?;
+        store.apply(&[Change::put(EntryKind::Visit, OWNER, document)], now)?;
     }
     Ok(visits.before)
 }
