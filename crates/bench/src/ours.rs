@@ -16,8 +16,7 @@ use store::catalog::NewConnection;
 use store::evidence;
 use store::records::{ChangesRequest, Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
 use store::search::{
-    AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchOrder, SearchRequest,
-    Test, Value,
+    AggregateRequest, Filter, Granularity, Grouping, Metric, Scope, SearchRequest, Test, Value,
 };
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::{ExcerptLimits, Expression};
@@ -156,10 +155,7 @@ impl OurSide {
             expression,
             scopes: vec![self.scope(window)?],
             limit: TOP,
-            after: None,
-            count: false,
-            by_year: false,
-            order: SearchOrder::Relevance,
+            ..SearchRequest::default()
         };
         let answer = self.store.search(&request)?;
         let limits = ExcerptLimits {

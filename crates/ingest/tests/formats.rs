@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use store::catalog::{Catalog as _, NewConnection};
 use store::records::{Change, ChangeOp, Records};
-use store::search::{Scope, Search as _, SearchOrder, SearchRequest};
+use store::search::{Scope, Search as _, SearchRequest};
 use store::{EmbeddedStore, OpenOptions, StreamRef};
 use tempfile::TempDir;
 use text::Expression;
@@ -351,10 +351,7 @@ fn every_record_with_a_text_is_found_by_search() {
                 expression: Expression::parse_all(&word),
                 scopes: vec![Scope::whole(stream, fields)],
                 limit: 100,
-                after: None,
-                count: false,
-                by_year: false,
-                order: SearchOrder::Relevance,
+                ..SearchRequest::default()
             });
             let hits = answer.unwrap().hits;
             let is_found = hits.iter().any(|hit| hit.record.key == key);

@@ -140,8 +140,8 @@ pub(super) fn steady<T>(
             erased += 1;
         }
     }
-    Err(StoreError::Engine {
-        path: store.path().to_owned(),
-        detail: "records are erased faster than a figure over them can be made".to_owned(),
-    })
+    Err(StoreError::engine(
+        store.path(),
+        "records are erased faster than a figure over them can be made",
+    ))
 }

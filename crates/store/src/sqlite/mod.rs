@@ -240,10 +240,7 @@ fn store_id(database: &Database) -> Result<[u8; 16]> {
 
 pub(crate) fn random() -> Result<[u8; 16]> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Engine {
-        path: "/dev/urandom".into(),
-        detail: error.to_string(),
-    })?;
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::engine("/dev/urandom", error))?;
     Ok(bytes)
 }
 

@@ -18,7 +18,7 @@ use store::grants::{Disclosure, NewApproval, NewToken};
 use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
 use store::search::{
     AggregateAnswer, AggregateRequest, Filter, Grouping, Hit, Metric, Rank, Scope, SearchAnswer,
-    SearchOrder, SearchRequest, Test,
+    SearchRequest, Test,
 };
 use store::{
     BlobPlace, Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store,
@@ -334,10 +334,8 @@ pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
         expression: Expression::parse_all(query),
         scopes,
         limit: 1_000,
-        after: None,
         count: true,
-        by_year: false,
-        order: SearchOrder::Relevance,
+        ..SearchRequest::default()
     }
 }
 

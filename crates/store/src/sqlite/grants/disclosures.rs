@@ -162,9 +162,11 @@ impl EmbeddedStore {
         let entries = disclosures
             .iter()
             .map(|disclosure| {
-                serde_json::to_string(disclosure).map_err(|error| StoreError::Engine {
-                    path: self.path().to_owned(),
-                    detail: format!("a disclosure cannot be written: {error}"),
+                serde_json::to_string(disclosure).map_err(|error| {
+                    StoreError::engine(
+                        self.path(),
+                        format!("a disclosure cannot be written: {error}"),
+                    )
                 })
             })
             .collect::<Result<Vec<String>>>()?;
@@ -212,12 +214,9 @@ impl EmbeddedStore {
                 .collect(),
         })?;
         for (sequence, entry) in rows {
-            let entry = Entry::read(entry.as_bytes()).map_err(|error| StoreError::Engine {
-                path: self.path().to_owned(),
-                detail: format!(
+            let entry = Entry::read(entry.as_bytes()).map_err(|error| StoreError::engine(self.path(), format!(
                     "entry {sequence} of the disclosure log cannot be read ({error}); `pdpp grants verify` checks it"
-                ),
-            })?;
+                )))?;
             if let Entry::Disclosure(disclosure) = entry {
                 waiting.push(LoggedDisclosure {
                     sequence,
