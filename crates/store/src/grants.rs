@@ -170,20 +170,21 @@ pub struct LoggedDisclosure {
 }
 
 /// The result of a check of the whole log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainCheck {
     /// Entries that are intact, counted from the first one present.
     pub entries: u64,
     /// Entries before it that were dropped by the owner's rule, as the log itself records.
     pub dropped: u64,
     /// Disclosures that are on disk and wait to be taken into the log.
+    #[serde(default)]
     pub waiting: u64,
     /// Where the log stops being what was written.
     pub broken: Option<ChainBreak>,
 }
 
 /// The first entry of the log that is not what was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainBreak {
     pub sequence: u64,
     pub reason: String,

@@ -189,7 +189,7 @@ fn findings(looked: &Inspection) -> Vec<String> {
             .map(|why| format!("Nothing can be written: {why}")),
     );
     findings.extend(looked.unmarked.clone());
-    if looked.waiting_disclosures > 0 {
+    if looked.waiting > 0 {
         findings.push("Some entries of the log wait to be written.".to_owned());
     }
     findings

@@ -87,7 +87,7 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
             .inspect(store::inspection::Depth::Glance)
             .unwrap()
             .rolled_back,
-        Some(told.clone())
+        Some(told.to_string())
     );
     assert_eq!(open(killed.path()).accept_rollback().unwrap(), Some(told));
     assert_eq!(rolled_back(killed.path()), None);

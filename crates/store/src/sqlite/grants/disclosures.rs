@@ -455,7 +455,7 @@ mod tests {
         let check = store.check_disclosures().unwrap();
         assert_eq!((check.entries, check.waiting), (0, 2));
         let inspected = store.inspect(Depth::Glance).unwrap();
-        assert_eq!(inspected.waiting_disclosures, 2);
+        assert_eq!(inspected.waiting, 2);
         assert!(inspected.unwritable.unwrap().contains("has 0 MiB"));
         let grown = fs::metadata(folder.path().join(PENDING)).unwrap().len();
         assert_eq!(grown, length, "it is written over");
