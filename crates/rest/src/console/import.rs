@@ -394,11 +394,11 @@ fn review(
 
 fn title(group: &Group) -> String {
     let Some(export) = group.export else {
-        let of = |what: &str, title: &str| label(&format!("{what} {title}"));
+        let titled = |what: &str, title: &str| label(&format!("{what} {title}"));
         return match group.table().map(|file| (file.format(), file.title())) {
-            Some((Format::Csv | Format::Json, title)) => of("Table", title),
-            Some((Format::Workbook, title)) => of("Workbook", title),
-            Some((Format::Database, title)) => of("Database", title),
+            Some((Format::Csv | Format::Json, title)) => titled("Table", title),
+            Some((Format::Workbook, title)) => titled("Workbook", title),
+            Some((Format::Database, title)) => titled("Database", title),
             _ => "JSON lines".to_owned(),
         };
     };

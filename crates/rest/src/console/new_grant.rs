@@ -99,7 +99,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         }
         let shown = grants::show(&*service.store, &from, service.now(), 0);
         let shown = shown.map_err(|error| super::grant::problem(&error))?;
-        Ok(Form::from_pairs(like(&shown.overview)))
+        Ok(Form::from_pairs(like(&shown.overview)?))
     });
     page(&context.service, &session, form.await?, Vec::new()).await
 }
@@ -138,7 +138,7 @@ struct Looked {
 
 impl Looked {
     fn new(service: &Service, form: &Form) -> Result<Result<Self, Vec<String>>, Problem> {
-        let asked = Asked::new(service, form)?;
+        let asked = GrantRequest::new(service, form)?;
         let looked = preview(
             &*service.store,
             &asked.selection,
@@ -275,19 +275,16 @@ fn agents(service: &Service, form: &Form) -> Vec<AgentRow> {
 }
 
 /// What a form asks for.
-struct Asked {
+struct GrantRequest {
     client: String,
     selection: Selection,
     ends: Instant,
 }
 
-impl Asked {
+impl GrantRequest {
     fn new(service: &Service, form: &Form) -> Result<Self, Problem> {
         let offered = choice::rows(service, None, form)?;
-        let mode = match form.value("mode") {
-            "single_use" => AccessMode::SingleUse,
-            _ => AccessMode::Continuous,
-        };
+        let mode = AccessMode::named(form.value("mode")).unwrap_or(AccessMode::Continuous);
         Ok(Self {
             client: client_name(form).to_owned(),
             selection: Selection::from_choice(choice::ticked(form, &offered), mode),
@@ -343,16 +340,16 @@ fn mistakes(error: IssueError) -> Result<Vec<String>, Problem> {
 
 /// The form filled in with what a grant gives. A limit to single records has no place in it, and is told as gone in the
 /// review.
-fn like(overview: &Overview) -> Vec<(String, String)> {
+fn like(overview: &Overview) -> Result<Vec<(String, String)>, Problem> {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     let mut pairs = vec![
         pair("from", overview.id.clone()),
         pair("client", client(overview)),
     ];
     for row in &overview.streams {
-        pairs.extend(choice::pairs_of(&row.chosen()));
+        pairs.extend(choice::pairs_of(&row.chosen())?);
     }
-    pairs
+    Ok(pairs)
 }
 
 /// What the earlier grant gives and this one would not, and the other way round.

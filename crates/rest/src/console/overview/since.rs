@@ -45,7 +45,7 @@ pub(super) struct Since {
 
 pub(super) struct SinceLine {
     pub(super) text: String,
-    pub(super) of: String,
+    pub(super) subject: String,
     pub(super) address: String,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn since(
             };
             lines.push(SinceLine {
                 text,
-                of: format!("{}, {}", source.name, stream.label),
+                subject: format!("{}, {}", source.name, stream.label),
                 address: stream_address(&source.id, name).to_string(),
             });
         }
@@ -126,7 +126,7 @@ pub(super) fn since(
                 format_count(call.records, "record"),
                 format_count(calls, "call")
             ),
-            of: label(&client(&call.client)),
+            subject: label(&client(&call.client)),
             address: format!("/grants/{}/activity", call.grant),
         });
     }
