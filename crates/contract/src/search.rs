@@ -394,11 +394,7 @@ mod tests {
 
     #[test]
     fn modes_have_names_and_routes() {
-        for mode in [
-            SearchMode::Lexical,
-            SearchMode::Semantic,
-            SearchMode::Hybrid,
-        ] {
+        for mode in SearchMode::ALL {
             assert_eq!(SearchMode::named(mode.as_str()), Some(mode));
             assert!(mode.route().starts_with("/v1/search"));
         }

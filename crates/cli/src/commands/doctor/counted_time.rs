@@ -2,9 +2,9 @@
 
 use store::keeping::CountedTime;
 
-use super::Finding;
+use super::{Finding, ask};
 use crate::context::Context;
-use crate::failure::{CommandResult, Failure};
+use crate::failure::CommandResult;
 use crate::moment;
 use crate::owner::RequestPath;
 use crate::reading::CommandLine;
@@ -14,13 +14,7 @@ const AHEAD_MICROS: i64 = 60_000_000;
 
 /// What is wrong with it, if anything is.
 pub(super) fn check(context: &Context) -> Option<Finding> {
-    let time = || -> CommandResult<CountedTime> {
-        let owner = context.owner("pdpp doctor")?;
-        owner
-            .get(&RequestPath::new("/owner/time"))
-            .map_err(Failure::from)
-    };
-    match time() {
+    match ask("/owner/time", context) {
         Ok(time) => finding(time, &context.command("doctor")),
         Err(failure) => {
             let remedy = "do what is said above";

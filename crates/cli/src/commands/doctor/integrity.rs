@@ -5,7 +5,7 @@ use rest::owner::wire::Accepted;
 use store::inspection::{Damage, Inspection, SharedTraces};
 use store::keeping::Grown;
 
-use super::{Finding, local};
+use super::{Finding, ask, local};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{counted, visible};
@@ -188,13 +188,7 @@ fn writing(inspected: &Inspection) -> Vec<Finding> {
 }
 
 fn grown(context: &Context) -> Finding {
-    let grown = || -> CommandResult<Grown> {
-        let owner = context.owner("pdpp doctor")?;
-        owner
-            .get(&RequestPath::new("/owner/grown"))
-            .map_err(Failure::from)
-    };
-    match grown() {
+    match ask::<Grown>("/owner/grown", context) {
         Ok(grown) => Finding::ok(
             "history",
             format!(
