@@ -43,10 +43,7 @@ pub(crate) const NOW: Instant = Instant(1_767_225_600_000_000);
 impl OurSide {
     /// Opens or creates the store and registers the corpus.
     pub(crate) fn open(folder: &Path) -> Result<Self, BenchError> {
-        let options = OpenOptions {
-            holder: "pdpp bench".to_owned(),
-            clock: Arc::new(NOW),
-        };
+        let options = OpenOptions::new("pdpp bench", Arc::new(NOW));
         Self::over(Arc::new(EmbeddedStore::open(folder, options)?))
     }
 

@@ -117,10 +117,10 @@ fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
 }
 
 fn stream() -> StreamRef {
-    StreamRef {
-        connection: ConnectionId::parse("mail-work").unwrap(),
-        stream: StreamName::parse("messages").unwrap(),
-    }
+    StreamRef::new(
+        &ConnectionId::parse("mail-work").unwrap(),
+        &StreamName::parse("messages").unwrap(),
+    )
 }
 
 fn stored(store: &EmbeddedStore) -> State {

@@ -312,10 +312,7 @@ fn every_record_with_a_text_is_found_by_search() {
         let memory = Memory::with_export(case.export());
         import_path(&memory, case, &case.path());
         let folder = TempDir::new().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(NOW),
-        };
+        let options = OpenOptions::new("a test", Arc::new(NOW));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         store.declare(&memory.declaration).unwrap();
         let added = store.add_connection(NewConnection {

@@ -132,10 +132,7 @@ mod tests {
     /// Runs a rule on a store of its own.
     fn on_a_store(rule: impl Fn(Throttle<'_>)) {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(at(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(at(0)));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         rule(Throttle::new(&store));
     }

@@ -176,10 +176,7 @@ fn source_row(
                 Some(asked)
             }
         };
-        let stream_ref = StreamRef {
-            connection: connection.id.clone(),
-            stream: stream.name.clone(),
-        };
+        let stream_ref = StreamRef::new(&connection.id, &stream.name);
         let records = entered.counts.get(&stream_ref).copied().unwrap_or_default();
         total += records;
         let mut row = stream_row(&connection.id, stream, asked, entered.form);

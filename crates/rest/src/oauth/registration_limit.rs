@@ -298,10 +298,7 @@ mod tests {
 
     fn store() -> (TempDir, Arc<dyn Store>) {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(at(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(at(0)));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         (folder, Arc::new(store))
     }

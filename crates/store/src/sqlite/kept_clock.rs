@@ -240,10 +240,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let machine = Set::default();
         let open = || {
-            let options = crate::OpenOptions {
-                holder: "a test".to_owned(),
-                clock: Arc::new(machine.clone()),
-            };
+            let options = crate::OpenOptions::new("a test", Arc::new(machine.clone()));
             crate::EmbeddedStore::open(folder.path(), options).unwrap()
         };
         machine.0.store(10 * DAY, Ordering::Relaxed);

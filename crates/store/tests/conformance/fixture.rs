@@ -139,10 +139,7 @@ pub(crate) fn open(path: &Path) -> EmbeddedStore {
 pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
     EmbeddedStore::open(
         path,
-        OpenOptions {
-            holder: "a conformance test".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        OpenOptions::new("a conformance test", Arc::new(noon())),
     )
 }
 
@@ -171,10 +168,7 @@ pub(crate) fn connection(id: &str) -> ConnectionId {
 }
 
 pub(crate) fn stream(id: &str, stream: &str) -> StreamRef {
-    StreamRef {
-        connection: connection(id),
-        stream: StreamName::parse(stream).unwrap(),
-    }
+    StreamRef::new(&connection(id), &StreamName::parse(stream).unwrap())
 }
 
 pub(crate) fn key(text: &str) -> RecordKey {

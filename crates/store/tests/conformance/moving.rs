@@ -156,10 +156,7 @@ fn restored(archive: &[u8], folder: &TempDir) -> EmbeddedStore {
     let to = folder.path().join("restored");
     let restore = Restore {
         to: &to,
-        options: OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        options: OpenOptions::new("a test", Arc::new(noon())),
         without_grants: false,
         accept_damage: false,
     };

@@ -41,10 +41,7 @@ fn restore(to: &Path, archive: impl Read) -> Result<Restored, RestoreError> {
 fn restoring(to: &Path, without_grants: bool, accept_damage: bool) -> Restore<'_> {
     Restore {
         to,
-        options: OpenOptions {
-            holder: "a test of restoring".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        options: OpenOptions::new("a test of restoring", Arc::new(noon())),
         without_grants,
         accept_damage,
     }
