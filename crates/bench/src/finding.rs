@@ -90,7 +90,7 @@ pub fn run_finding(
     };
     let mut raw = RawIndex::build(texts)?;
     for wording in Wording::ALL {
-        progress(wording.name());
+        progress(wording.as_str());
         let mut line = Line::new(wording, modes);
         for (query, gold) in &judged {
             let question = frequencies.put(&query.text, wording);
@@ -220,7 +220,7 @@ impl Line {
         let sides = ours.chain([("raw BM25".to_owned(), &self.raw)]);
         let row = |(side, scores): (String, &Scores)| {
             let mut cells = scores.cells().into_iter();
-            let name = format!("{}, {side}", self.wording.name());
+            let name = format!("{}, {side}", self.wording.as_str());
             std::array::from_fn(|column| match column {
                 0 => name.clone(),
                 _ => cells.next().unwrap_or_default(),
@@ -230,7 +230,7 @@ impl Line {
     }
 
     fn json(&self) -> Value {
-        let mut line = json!({"wording": self.wording.name(), "raw": self.raw.json()});
+        let mut line = json!({"wording": self.wording.as_str(), "raw": self.raw.json()});
         for (mode, scores) in &self.ours {
             let side = match mode {
                 SearchMode::Lexical => "ours",

@@ -16,8 +16,8 @@ use store::catalog::NewConnection;
 use store::evidence;
 use store::records::{ChangesRequest, Direction, OrderBy, PagePosition, PageRequest, StoredRecord};
 use store::search::{
-    AggregateRequest, Conversation, Filter, Granularity, Grouping, Metric, Scope, SearchOrder,
-    SearchRequest, Test, Value,
+    AggregateRequest, Conversation, Filter, Granularity, Grouping, Metric, Scope, SearchRequest,
+    Test, Value,
 };
 use store::{EmbeddedStore, OpenOptions, Store, StreamRef};
 use text::{ExcerptLimits, Expression};
@@ -44,10 +44,7 @@ pub(crate) const NOW: Instant = Instant(1_767_225_600_000_000);
 impl OurSide {
     /// Opens or creates the store and registers the corpus.
     pub(crate) fn open(folder: &Path) -> Result<Self, BenchError> {
-        let options = OpenOptions {
-            holder: "pdpp bench".to_owned(),
-            clock: Arc::new(NOW),
-        };
+        let options = OpenOptions::new("pdpp bench", Arc::new(NOW));
         Self::over(Arc::new(EmbeddedStore::open(folder, options)?))
     }
 
@@ -162,10 +159,7 @@ impl OurSide {
             expression,
             scopes: vec![scope],
             limit: TOP,
-            after: None,
-            count: false,
-            by_year: false,
-            order: SearchOrder::Relevance,
+            ..SearchRequest::default()
         };
         let answer = self.store.search(&request)?;
         let limits = ExcerptLimits {

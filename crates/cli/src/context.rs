@@ -56,10 +56,7 @@ impl Context {
 
     /// Opens the data directory in the name of a command.
     pub(crate) fn open(&self, holder: &str) -> Result<EmbeddedStore, StoreError> {
-        let options = OpenOptions {
-            holder: holder.to_owned(),
-            clock: Arc::new(SystemClock),
-        };
+        let options = OpenOptions::new(holder, Arc::new(SystemClock));
         EmbeddedStore::open(&self.settings.data_dir, options)
     }
 }

@@ -10,7 +10,7 @@ mod wrap;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
-use contract::page::{Meta, ReportedCount};
+use contract::page::{Meta, Page, ReportedCount};
 use contract::wire::Nullable;
 use indicatif::HumanCount;
 
@@ -30,12 +30,17 @@ pub(crate) const WHOLE_CHARS: usize = 4_000;
 
 pub(crate) trait Lines {
     fn push_line(&mut self, text: fmt::Arguments<'_>);
+    fn push_command(&mut self, indent: &str, line: &CommandLine, style: Style);
 }
 
 impl Lines for String {
     fn push_line(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = writeln!(self, "{text}");
+    }
+
+    fn push_command(&mut self, indent: &str, line: &CommandLine, style: Style) {
+        self.push_str(&indented_command(indent, line, style));
     }
 }
 
@@ -50,7 +55,22 @@ pub(crate) struct PageEnd<'a> {
     pub(crate) meta: Option<&'a Meta>,
 }
 
-impl PageEnd<'_> {
+impl<'a> PageEnd<'a> {
+    pub(crate) fn of<T>(
+        page: &'a Page<T>,
+        what: &'static str,
+        connection: fn(&T) -> Option<&str>,
+    ) -> Self {
+        Self {
+            what,
+            shown: page.data.len(),
+            has_more: page.has_more(),
+            cursor: page.next_cursor(),
+            connections: page.data.iter().map(connection).collect(),
+            meta: page.meta.as_ref(),
+        }
+    }
+
     pub(crate) fn lines(&self, line: &CommandLine, style: Style) -> String {
         let (shown, what) = (self.shown, self.what);
         let plural = if shown == 1 { "" } else { "s" };
@@ -84,7 +104,7 @@ impl PageEnd<'_> {
         let mut text = "One by one:\n".to_owned();
         for connection in known {
             let one = line.without("cursor").with("connection-id", connection);
-            text.push_str(&indented_command("  ", &one, style));
+            text.push_command("  ", &one, style);
         }
         text
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::harness::{Home, holding, lines};
 use contract::id::{ConnectionId, FieldName, StreamName};
 use store::records::{Direction, OrderBy, PageRequest};
-use store::search::{Scope, SearchOrder, SearchRequest};
+use store::search::{Scope, SearchRequest};
 use store::{Catalog, EmbeddedStore, Records, Search, StreamRef, directory};
 use testkit::Dice;
 use text::Expression;
@@ -117,10 +117,10 @@ fn kill_somewhere(mut child: Child, dice: &mut Dice) -> usize {
 }
 
 fn stream() -> StreamRef {
-    StreamRef {
-        connection: ConnectionId::parse("mail-work").unwrap(),
-        stream: StreamName::parse("messages").unwrap(),
-    }
+    StreamRef::new(
+        &ConnectionId::parse("mail-work").unwrap(),
+        &StreamName::parse("messages").unwrap(),
+    )
 }
 
 fn stored(store: &EmbeddedStore) -> State {
@@ -147,10 +147,8 @@ fn found(store: &EmbeddedStore, word: &str) -> BTreeSet<String> {
             vec![FieldName::parse("subject").unwrap()],
         )],
         limit: 100_000,
-        after: None,
         count: true,
-        by_year: false,
-        order: SearchOrder::Relevance,
+        ..SearchRequest::default()
     };
     let answer = store.search(&request).unwrap();
     assert_eq!(answer.total, Some(answer.hits.len() as u64), "{word}");

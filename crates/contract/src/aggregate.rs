@@ -47,32 +47,13 @@ impl AggregateQuery {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    Count,
-    Sum,
-    Min,
-    Max,
-    CountDistinct,
-}
-
-impl MetricKind {
-    pub const ALL: [MetricKind; 5] = [
-        MetricKind::Count,
-        MetricKind::Sum,
-        MetricKind::Min,
-        MetricKind::Max,
-        MetricKind::CountDistinct,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MetricKind::Count => "count",
-            MetricKind::Sum => "sum",
-            MetricKind::Min => "min",
-            MetricKind::Max => "max",
-            MetricKind::CountDistinct => "count_distinct",
-        }
+crate::names! {
+    pub enum MetricKind {
+        Count = "count",
+        Sum = "sum",
+        Min = "min",
+        Max = "max",
+        CountDistinct = "count_distinct",
     }
 }
 
@@ -90,10 +71,7 @@ pub enum Metric {
 impl Metric {
     /// Reads both parameters: every metric but `count` needs a field.
     pub fn parse(metric: &str, field: Option<&str>) -> Result<Metric, ReadError> {
-        let kind = MetricKind::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == metric);
-        let over = match kind {
+        let over = match MetricKind::named(metric) {
             Some(MetricKind::Count) => {
                 return match field {
                     None => Ok(Metric::Count),
@@ -105,7 +83,7 @@ impl Metric {
             Some(MetricKind::Max) => Metric::Max,
             Some(MetricKind::CountDistinct) => Metric::CountDistinct,
             None => {
-                let names = MetricKind::ALL.map(MetricKind::as_str).join(", ");
+                let names = MetricKind::NAMES.join(", ");
                 return Err(refused("metric", format!("metric must be one of {names}")));
             }
         };
@@ -186,50 +164,25 @@ pub enum GroupBy {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Granularity {
-    Minute,
-    Hour,
-    Day,
-    /// A week, from Monday.
-    Week,
-    Month,
-    Quarter,
-    Year,
+crate::names! {
+    pub enum Granularity {
+        Minute = "minute",
+        Hour = "hour",
+        Day = "day",
+        /// A week, from Monday.
+        Week = "week",
+        Month = "month",
+        Quarter = "quarter",
+        Year = "year",
+    }
 }
 
 impl Granularity {
-    /// All units, shortest first.
-    pub const ALL: [Granularity; 7] = [
-        Granularity::Minute,
-        Granularity::Hour,
-        Granularity::Day,
-        Granularity::Week,
-        Granularity::Month,
-        Granularity::Quarter,
-        Granularity::Year,
-    ];
-
     pub fn parse(name: &str) -> Result<Granularity, ReadError> {
-        let found = Granularity::ALL
-            .into_iter()
-            .find(|unit| unit.as_str() == name);
-        found.ok_or_else(|| {
-            let names = Granularity::ALL.map(Granularity::as_str).join(", ");
+        Self::named(name).ok_or_else(|| {
+            let names = Self::NAMES.join(", ");
             refused("granularity", format!("granularity must be one of {names}"))
         })
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Granularity::Minute => "minute",
-            Granularity::Hour => "hour",
-            Granularity::Day => "day",
-            Granularity::Week => "week",
-            Granularity::Month => "month",
-            Granularity::Quarter => "quarter",
-            Granularity::Year => "year",
-        }
     }
 }
 

@@ -186,30 +186,23 @@ pub struct VerifyQuery {
     pub citation: String,
 }
 
-/// What has become of a quoted text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CitationStatus {
-    /// The field says it now.
-    Current,
-    /// The field said it once, and now says something else.
-    Changed,
-    /// The record cannot be seen any more.
-    Gone,
-    /// This server made no such citation for this reader. Whether it made it for another one is not said.
-    NotYoursToKnow,
+crate::names! {
+    /// What has become of a quoted text.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CitationStatus {
+        /// The field says it now.
+        Current = "current",
+        /// The field said it once, and now says something else.
+        Changed = "changed",
+        /// The record cannot be seen any more.
+        Gone = "gone",
+        /// This server made no such citation for this reader. Whether it made it for another one is not said.
+        NotYoursToKnow = "not_yours_to_know",
+    }
 }
 
 impl CitationStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Current => "current",
-            Self::Changed => "changed",
-            Self::Gone => "gone",
-            Self::NotYoursToKnow => "not_yours_to_know",
-        }
-    }
-
     /// The same in a sentence.
     pub fn words(self) -> &'static str {
         match self {

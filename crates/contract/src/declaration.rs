@@ -16,7 +16,6 @@ mod relationships;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -110,14 +109,16 @@ impl Declaration {
     }
 }
 
-/// Where records come from: a connector we run, or the provider itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SourceKind {
-    /// Collected by a connector on the owner's behalf.
-    Connector,
-    /// Served by the provider that holds the data.
-    ProviderNative,
+crate::names! {
+    /// Where records come from: a connector we run, or the provider itself.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SourceKind {
+        /// Collected by a connector on the owner's behalf.
+        Connector = "connector",
+        /// Served by the provider that holds the data.
+        ProviderNative = "provider_native",
+    }
 }
 
 /// The identity of a source, as grants name it.
@@ -293,12 +294,14 @@ pub enum Pointing {
     There,
 }
 
-/// How many related records a record may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cardinality {
-    HasMany,
-    HasOne,
+crate::names! {
+    /// How many related records a record may have.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cardinality {
+        HasMany = "has_many",
+        HasOne = "has_one",
+    }
 }
 
 /// What may be asked of a stream beyond plain reading and exact filters.
@@ -338,16 +341,18 @@ pub struct Aggregations {
     pub count_distinct: Vec<FieldName>,
 }
 
-/// What a filter asks of a value besides equality.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FilterOperator {
-    Gte,
-    Gt,
-    Lte,
-    Lt,
-    /// An array has an item that equals the operand.
-    Contains,
+crate::names! {
+    /// What a filter asks of a value besides equality.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum FilterOperator {
+        Gte = "gte",
+        Gt = "gt",
+        Lte = "lte",
+        Lt = "lt",
+        /// An array has an item that equals the operand.
+        Contains = "contains",
+    }
 }
 
 impl FilterOperator {
@@ -358,37 +363,6 @@ impl FilterOperator {
         FilterOperator::Lte,
         FilterOperator::Lt,
     ];
-
-    /// All operators, in the order they are advertised.
-    pub const ALL: [FilterOperator; 5] = [
-        FilterOperator::Gte,
-        FilterOperator::Gt,
-        FilterOperator::Lte,
-        FilterOperator::Lt,
-        FilterOperator::Contains,
-    ];
-
-    pub fn parse(name: &str) -> Option<FilterOperator> {
-        FilterOperator::ALL
-            .into_iter()
-            .find(|operator| operator.as_str() == name)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FilterOperator::Gte => "gte",
-            FilterOperator::Gt => "gt",
-            FilterOperator::Lte => "lte",
-            FilterOperator::Lt => "lt",
-            FilterOperator::Contains => "contains",
-        }
-    }
-}
-
-impl fmt::Display for FilterOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// A named selection a consent page may offer.

@@ -97,12 +97,14 @@ pub struct SourceDeclarationVersion {
     pub version: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AccessMode {
-    SingleUse,
-    /// Until it expires or is revoked.
-    Continuous,
+crate::names! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AccessMode {
+        SingleUse = "single_use",
+        /// Until it expires or is revoked.
+        Continuous = "continuous",
+    }
 }
 
 /// One stream of a grant. All lists are closed and none is empty.

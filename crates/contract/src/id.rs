@@ -169,7 +169,7 @@ impl BlobId {
 
     /// The digest as 64 lower-case hex digits.
     pub fn hex(&self) -> &str {
-        self.as_str().strip_prefix(Self::PREFIX).unwrap_or_default()
+        self.as_str().trim_start_matches(Self::PREFIX)
     }
 }
 

@@ -17,6 +17,7 @@ pub mod host;
 pub mod id;
 pub mod json;
 pub mod key;
+pub mod names;
 pub mod page;
 pub mod query;
 pub mod reader;

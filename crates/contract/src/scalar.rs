@@ -12,43 +12,31 @@ use crate::{
     time::Instant,
 };
 
-/// What a declared field holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FieldKind {
-    /// `true` or `false`.
-    Boolean,
-    Integer,
-    Number,
-    Text,
-    /// A text with the format `date`.
-    Date,
-    /// A text with the format `date-time`.
-    DateTime,
-    Object,
-    Array,
-    /// Several types, or none stated.
-    Mixed,
+crate::names! {
+    /// What a declared field holds.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FieldKind {
+        /// `true` or `false`.
+        Boolean = "boolean",
+        Integer = "integer",
+        Number = "number",
+        Text = "text",
+        /// A text with the format `date`.
+        Date = "date",
+        /// A text with the format `date-time`.
+        DateTime = "date_time",
+        Object = "object",
+        Array = "array",
+        /// Several types, or none stated.
+        Mixed = "mixed",
+    }
 }
 
 impl FieldKind {
     /// Whether values of this kind can be compared: everything but objects, arrays and fields without one type.
     pub fn is_scalar(self) -> bool {
         !matches!(self, Self::Object | Self::Array | Self::Mixed)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Boolean => "boolean",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Text => "text",
-            Self::Date => "date",
-            Self::DateTime => "date_time",
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::Mixed => "mixed",
-        }
     }
 }
 

@@ -75,96 +75,57 @@ pub fn parse_period(since: Option<&str>, until: Option<&str>) -> Result<TimeRang
     }
 }
 
-/// Which words of a question a hit has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Matching {
-    /// Any, in any form; those with more and rarer ones come first.
-    #[default]
-    Any,
-    /// Every one, as written.
-    All,
+crate::names! {
+    /// Which words of a question a hit has.
+    #[derive(Default)]
+    pub enum Matching {
+        /// Any, in any form; those with more and rarer ones come first.
+        #[default]
+        Any = "any",
+        /// Every one, as written.
+        All = "all",
+    }
 }
 
 impl Matching {
-    pub const ALL: [Matching; 2] = [Matching::Any, Matching::All];
-
     pub fn parse(name: &str) -> Result<Matching, ReadError> {
-        let found = Self::ALL.into_iter().find(|one| one.as_str() == name);
-        found.ok_or_else(|| refused("match", "match must be any or all"))
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Matching::Any => "any",
-            Matching::All => "all",
-        }
+        Self::named(name).ok_or_else(|| refused("match", "match must be any or all"))
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SearchOrder {
-    #[default]
-    Relevance,
-    /// The latest by the record's own time; records without one come last.
-    Newest,
-    /// The earliest by the record's own time; records without one come last.
-    Oldest,
+crate::names! {
+    #[derive(Default)]
+    pub enum SearchOrder {
+        #[default]
+        Relevance = "relevance",
+        /// The latest by the record's own time; records without one come last.
+        Newest = "newest",
+        /// The earliest by the record's own time; records without one come last.
+        Oldest = "oldest",
+    }
 }
 
 impl SearchOrder {
-    pub const ALL: [SearchOrder; 3] = [
-        SearchOrder::Relevance,
-        SearchOrder::Newest,
-        SearchOrder::Oldest,
-    ];
-
     pub fn parse(name: &str) -> Result<SearchOrder, ReadError> {
-        let found = Self::ALL.into_iter().find(|order| order.as_str() == name);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(SearchOrder::as_str).join(", ");
+        Self::named(name).ok_or_else(|| {
+            let names = Self::NAMES.join(", ");
             refused("order", format!("order must be one of {names}"))
         })
     }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SearchOrder::Relevance => "relevance",
-            SearchOrder::Newest => "newest",
-            SearchOrder::Oldest => "oldest",
-        }
-    }
 }
 
-/// How to search. By meaning only where a server has a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SearchMode {
-    #[default]
-    Lexical,
-    Semantic,
-    Hybrid,
+crate::names! {
+    /// How to search. By meaning only where a server has a model.
+    #[derive(Default)]
+    pub enum SearchMode {
+        #[default]
+        Lexical = "lexical",
+        Semantic = "semantic",
+        Hybrid = "hybrid",
+    }
 }
 
 impl SearchMode {
-    pub const ALL: [SearchMode; 3] = [
-        SearchMode::Lexical,
-        SearchMode::Semantic,
-        SearchMode::Hybrid,
-    ];
-
-    pub fn parse(name: &str) -> Option<SearchMode> {
-        SearchMode::ALL
-            .into_iter()
-            .find(|mode| mode.as_str() == name)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SearchMode::Lexical => "lexical",
-            SearchMode::Semantic => "semantic",
-            SearchMode::Hybrid => "hybrid",
-        }
-    }
-
     pub fn route(self) -> &'static str {
         match self {
             SearchMode::Lexical => "/v1/search",
@@ -433,14 +394,10 @@ mod tests {
 
     #[test]
     fn modes_have_names_and_routes() {
-        for mode in [
-            SearchMode::Lexical,
-            SearchMode::Semantic,
-            SearchMode::Hybrid,
-        ] {
-            assert_eq!(SearchMode::parse(mode.as_str()), Some(mode));
+        for mode in SearchMode::ALL {
+            assert_eq!(SearchMode::named(mode.as_str()), Some(mode));
             assert!(mode.route().starts_with("/v1/search"));
         }
-        assert_eq!(SearchMode::parse("magic"), None);
+        assert_eq!(SearchMode::named("magic"), None);
     }
 }

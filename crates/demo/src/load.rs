@@ -71,10 +71,10 @@ fn has_note(store: &dyn Store, key: &str) -> Result<bool, DemoError> {
 }
 
 fn stream_of(connection: &str, stream: &str) -> Result<StreamRef, DemoError> {
-    Ok(StreamRef {
-        connection: ConnectionId::parse(connection)?,
-        stream: StreamName::parse(stream)?,
-    })
+    Ok(StreamRef::new(
+        &ConnectionId::parse(connection)?,
+        &StreamName::parse(stream)?,
+    ))
 }
 
 fn key_of(text: &str) -> Result<RecordKey, DemoError> {

@@ -13,7 +13,7 @@ use contract::seal;
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use store::grants::Disclosure;
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Store, StoreError};
 
 use crate::documents::{find, text};
@@ -103,16 +103,9 @@ fn keep(
     document: Option<&str>,
     now: Instant,
 ) -> Result<()> {
-    let (key, expect) = (grant.as_str(), Expect::Anything);
     let change = match document {
-        Some(document) => Change::Put {
-            kind,
-            key,
-            document,
-            expires_at: None,
-            expect,
-        },
-        None => Change::Remove { kind, key, expect },
+        Some(document) => Change::put(kind, grant.as_str(), document),
+        None => Change::remove(kind, grant.as_str()),
     };
     store.apply(&[change], now).map(|_| ())
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::Store;
 use store::StoreError;
-use store::registry::{Entry, EntryKind};
+use store::registry::{Change, Entry, EntryKind};
 
 use crate::secret::TokenHash;
 
@@ -53,6 +53,15 @@ fn typed<T: DeserializeOwned>(entry: Entry) -> Option<Found<T>> {
         revision: entry.revision,
         expires_at: entry.expires_at,
     })
+}
+
+/// Writes an entry without an end, whatever is there.
+pub(crate) fn put(
+    kind: EntryKind,
+    key: impl Into<String>,
+    document: &impl Serialize,
+) -> Change<'static> {
+    Change::put(kind, key, text(document))
 }
 
 pub(crate) fn text<T: Serialize>(document: &T) -> String {

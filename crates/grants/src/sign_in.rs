@@ -14,6 +14,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use contract::time::Instant;
+use store::registry::{Change, EntryKind};
 use store::{Store, StoreError};
 use thiserror::Error;
 
@@ -87,11 +88,7 @@ impl SignIn<'_> {
         let Some((key, expect)) = one_time_code::found(self.store, code, self.now)? else {
             return Err(self.wrong(visitor));
         };
-        let used = store::registry::Change::Remove {
-            kind: store::registry::EntryKind::SignIn,
-            key: &key,
-            expect,
-        };
+        let used = Change::remove(EntryKind::SignIn, key).expecting(expect);
         let session = session::start(self.store, visitor, &[used], self.now)?;
         self.entered(visitor, session)
     }

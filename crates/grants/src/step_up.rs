@@ -21,7 +21,7 @@ use store::registry::{Change, EntryKind, Expect};
 use store::{Store, StoreError};
 
 use self::difference::Base;
-use crate::documents::{Found, all, find, text};
+use crate::documents::{Found, all, find, put, text};
 use crate::issue::{IssuedStream, after};
 use crate::words::Wording;
 
@@ -34,30 +34,16 @@ const ONE_CALL: Duration = Duration::from_mins(1);
 /// Names that one ask may list.
 const MAX_NAMES: usize = 64;
 
-/// For how long the owner allows what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Allowance {
-    /// For the next call that needs it, within ten minutes; all that one call of a tool reads is one.
-    Once,
-    TenMinutes,
-    /// For as long as the grant lives.
-    Lasting,
-}
-
-impl Allowance {
-    pub const ALL: [Self; 3] = [Self::Once, Self::TenMinutes, Self::Lasting];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::TenMinutes => "ten_minutes",
-            Self::Lasting => "lasting",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == text)
+contract::names! {
+    /// For how long the owner allows what was asked for.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Allowance {
+        /// For the next call that needs it, within ten minutes; all that one call of a tool reads is one.
+        Once = "once",
+        TenMinutes = "ten_minutes",
+        /// For as long as the grant lives.
+        Lasting = "lasting",
     }
 }
 
@@ -192,13 +178,7 @@ pub fn ask(
         asked_at: now,
         state: AskState::Open,
     };
-    let change = Change::Put {
-        kind: EntryKind::Ask,
-        key: &id,
-        document: &text(&ask),
-        expires_at: Some(after(now, DAY)),
-        expect: Expect::Anything,
-    };
+    let change = put(EntryKind::Ask, &id, &ask).until(after(now, DAY));
     store.apply(&[change], now)?;
     Ok(Some(id))
 }
@@ -267,21 +247,11 @@ pub fn allow(
         until,
         used_by: None,
     };
-    let decided = Change::Put {
-        kind: EntryKind::Ask,
-        key: &key,
-        document: &text(&proposal.ask),
-        // What was allowed for a time may be asked for again when that is over.
-        expires_at: until.or(ends),
-        expect: Expect::Revision(revision),
-    };
-    let extended = Change::Put {
-        kind: EntryKind::Extension,
-        key: &key,
-        document: &text(&extension),
-        expires_at: until,
-        expect: Expect::Anything,
-    };
+    // What was allowed for a time may be asked for again when that is over.
+    let decided = put(EntryKind::Ask, &key, &proposal.ask)
+        .until(until.or(ends))
+        .expecting(Expect::Revision(revision));
+    let extended = put(EntryKind::Extension, &key, &extension).until(until);
     if store.apply(&[decided, extended], now)? {
         Ok(extension)
     } else {
@@ -293,13 +263,9 @@ pub fn allow(
 pub fn deny(store: &dyn Store, id: &str, now: Instant) -> Result<(), AskError> {
     let mut found = open_ask(store, id, now)?;
     found.value.state = AskState::Denied;
-    let change = Change::Put {
-        kind: EntryKind::Ask,
-        key: &found.key,
-        document: &text(&found.value),
-        expires_at: Some(after(now, DAY)),
-        expect: Expect::Revision(found.revision),
-    };
+    let change = put(EntryKind::Ask, &found.key, &found.value)
+        .until(after(now, DAY))
+        .expecting(Expect::Revision(found.revision));
     store.apply(&[change], now)?;
     Ok(())
 }
@@ -312,18 +278,11 @@ pub fn may_ask(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<bool>
 
 /// Lets the client of a grant ask for more, or not any more.
 pub fn set_asking(store: &dyn Store, grant: &GrantId, may_ask: bool, now: Instant) -> Result<()> {
-    let (kind, key, expect) = (EntryKind::AskingOff, grant.as_str(), Expect::Anything);
-    let document = text(&json!({ "since": now }));
+    let (kind, key) = (EntryKind::AskingOff, grant.as_str());
     let change = if may_ask {
-        Change::Remove { kind, key, expect }
+        Change::remove(kind, key)
     } else {
-        Change::Put {
-            kind,
-            key,
-            document: &document,
-            expires_at: None,
-            expect,
-        }
+        put(kind, key, &json!({ "since": now }))
     };
     store.apply(&[change], now)?;
     Ok(())
@@ -341,11 +300,7 @@ pub fn extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<Ve
 pub fn end_extensions(store: &dyn Store, grant: &GrantId, now: Instant) -> Result<()> {
     let all = all::<Extension>(store, EntryKind::Extension, now)?;
     let own = all.iter().filter(|one| one.value.grant_id == *grant);
-    let changes = own.map(|one| Change::Remove {
-        kind: EntryKind::Extension,
-        key: &one.key,
-        expect: Expect::Anything,
-    });
+    let changes = own.map(|one| Change::remove(EntryKind::Extension, &one.key));
     let changes: Vec<Change<'_>> = changes.collect();
     store.apply(&changes, now).map(|_| ())
 }
@@ -446,19 +401,13 @@ impl OnceAllowed {
         let (kind, key) = (EntryKind::Extension, self.key.as_str());
         let expect = Expect::Revision(self.revision);
         if self.call.is_none() {
-            return store.apply(&[Change::Remove { kind, key, expect }], now);
+            return store.apply(&[Change::remove(kind, key).expecting(expect)], now);
         }
         let used = Extension {
             used_by: self.call.clone(),
             ..self.extension.clone()
         };
-        let change = Change::Put {
-            kind,
-            key,
-            document: &text(&used),
-            expires_at: Some(after(now, ONE_CALL)),
-            expect,
-        };
-        store.apply(&[change], now)
+        let change = put(kind, key, &used).until(after(now, ONE_CALL));
+        store.apply(&[change.expecting(expect)], now)
     }
 }

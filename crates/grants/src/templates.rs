@@ -5,11 +5,11 @@
 use contract::id::ConnectionId;
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Store, StoreError};
 use thiserror::Error;
 
-use crate::documents::{all, find, text};
+use crate::documents::{all, find, put};
 use crate::issue::IssuedStream;
 use crate::listing::{ShowError, show};
 use crate::selection::ChosenStream;
@@ -72,15 +72,7 @@ pub fn save_template(
         saved_at: now.to_rfc3339_millis(),
         connections,
     };
-    let document = text(&template);
-    let change = Change::Put {
-        kind: EntryKind::Template,
-        key: name,
-        document: &document,
-        expires_at: None,
-        expect: Expect::Anything,
-    };
-    store.apply(&[change], now)?;
+    store.apply(&[put(EntryKind::Template, name, &template)], now)?;
     Ok(template)
 }
 
@@ -126,11 +118,6 @@ pub fn remove_template(
     now: Instant,
 ) -> Result<Template, TemplateError> {
     let removed = template(store, name, now)?;
-    let change = Change::Remove {
-        kind: EntryKind::Template,
-        key: &removed.name,
-        expect: Expect::Anything,
-    };
-    store.apply(&[change], now)?;
+    store.apply(&[Change::remove(EntryKind::Template, &removed.name)], now)?;
     Ok(removed)
 }

@@ -16,24 +16,16 @@ use crate::budget;
 use crate::secret::TokenHash;
 use crate::step_up;
 
-/// What a token stands for, in the words of the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TokenKind {
-    #[serde(rename = "owner")]
-    Owner,
-    #[serde(rename = "client")]
-    Client,
-    #[serde(rename = "mcp_package")]
-    Package,
-}
-
-impl TokenKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TokenKind::Owner => "owner",
-            TokenKind::Client => "client",
-            TokenKind::Package => "mcp_package",
-        }
+contract::names! {
+    /// What a token stands for, in the words of the wire.
+    #[derive(Serialize, Deserialize)]
+    pub enum TokenKind {
+        #[serde(rename = "owner")]
+        Owner = "owner",
+        #[serde(rename = "client")]
+        Client = "client",
+        #[serde(rename = "mcp_package")]
+        Package = "mcp_package",
     }
 }
 

@@ -317,10 +317,7 @@ fn store_files(
     };
     let mut kept = 0;
     for file in files {
-        let stream = StreamRef {
-            connection: connection.clone(),
-            stream: file.stream,
-        };
+        let stream = StreamRef::new(connection, &file.stream);
         if let Some(records) = kept_out
             && records.is_deleted_by_owner(&stream, &file.key)?
         {

@@ -152,10 +152,7 @@ impl<'a> Preview<'a> {
         let Some((store, connection)) = self.existing else {
             return Ok(false);
         };
-        let stream = StreamRef {
-            connection: connection.clone(),
-            stream: change.stream.clone(),
-        };
+        let stream = StreamRef::new(connection, &change.stream);
         store.is_deleted_by_owner(&stream, &change.key)
     }
 

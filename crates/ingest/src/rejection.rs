@@ -19,74 +19,49 @@ pub struct Rejection {
     pub value: Option<String>,
 }
 
-/// The kinds of fault, by their names on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RejectionCode {
-    /// The line is not one JSON object.
-    MalformedNdjson,
-    /// The row does not fit the header.
-    MalformedCsv,
-    /// A message of a mailbox cannot be read.
-    MalformedMail,
-    /// An item of a known export cannot be read.
-    MalformedExport,
-    /// An item of a known export is of a kind that no stream holds.
-    UnsupportedItem,
-    /// The bytes are not UTF-8.
-    InvalidUtf8,
-    /// The key cannot be a key, or contradicts the data.
-    InvalidRecordIdentity,
-    /// There is no key, or no value in a primary key field.
-    MissingKey,
-    /// There is no `data` object.
-    MissingData,
-    /// A declared field holds a value of another type.
-    InvalidFieldType,
-    /// A declared field holds a value of the right type that its declaration does not allow.
-    InvalidFieldValue,
-    /// A field that the declaration requires is not there.
-    MissingField,
-    /// An object names a member twice.
-    DuplicateMember,
-    /// The stream is not declared, or not named.
-    UnknownStream,
-    /// The stream is append-only and holds other content under this key.
-    AppendOnlyConflict,
-    /// The owner deleted the record of this key.
-    DeletedByOwner,
-    /// `emitted_at` is no time.
-    InvalidEmittedAt,
-    /// `op` is neither `upsert` nor `delete`.
-    InvalidOp,
-    /// The line is longer than a line may be.
-    LineTooLong,
-}
-
-impl RejectionCode {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MalformedNdjson => "malformed_ndjson",
-            Self::MalformedCsv => "malformed_csv",
-            Self::MalformedMail => "malformed_mail",
-            Self::MalformedExport => "malformed_export",
-            Self::UnsupportedItem => "unsupported_item",
-            Self::InvalidUtf8 => "invalid_utf8",
-            Self::InvalidRecordIdentity => "invalid_record_identity",
-            Self::MissingKey => "missing_key",
-            Self::MissingData => "missing_data",
-            Self::InvalidFieldType => "invalid_field_type",
-            Self::InvalidFieldValue => "invalid_field_value",
-            Self::MissingField => "missing_field",
-            Self::DuplicateMember => "duplicate_member",
-            Self::UnknownStream => "unknown_stream",
-            Self::AppendOnlyConflict => "append_only_conflict",
-            Self::DeletedByOwner => "deleted_by_owner",
-            Self::InvalidEmittedAt => "invalid_emitted_at",
-            Self::InvalidOp => "invalid_op",
-            Self::LineTooLong => "line_too_long",
-        }
+contract::names! {
+    /// The kinds of fault, by their names on the wire.
+    #[derive(Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RejectionCode {
+        /// The line is not one JSON object.
+        MalformedNdjson = "malformed_ndjson",
+        /// The row does not fit the header.
+        MalformedCsv = "malformed_csv",
+        /// A message of a mailbox cannot be read.
+        MalformedMail = "malformed_mail",
+        /// An item of a known export cannot be read.
+        MalformedExport = "malformed_export",
+        /// An item of a known export is of a kind that no stream holds.
+        UnsupportedItem = "unsupported_item",
+        /// The bytes are not UTF-8.
+        InvalidUtf8 = "invalid_utf8",
+        /// The key cannot be a key, or contradicts the data.
+        InvalidRecordIdentity = "invalid_record_identity",
+        /// There is no key, or no value in a primary key field.
+        MissingKey = "missing_key",
+        /// There is no `data` object.
+        MissingData = "missing_data",
+        /// A declared field holds a value of another type.
+        InvalidFieldType = "invalid_field_type",
+        /// A declared field holds a value of the right type that its declaration does not allow.
+        InvalidFieldValue = "invalid_field_value",
+        /// A field that the declaration requires is not there.
+        MissingField = "missing_field",
+        /// An object names a member twice.
+        DuplicateMember = "duplicate_member",
+        /// The stream is not declared, or not named.
+        UnknownStream = "unknown_stream",
+        /// The stream is append-only and holds other content under this key.
+        AppendOnlyConflict = "append_only_conflict",
+        /// The owner deleted the record of this key.
+        DeletedByOwner = "deleted_by_owner",
+        /// `emitted_at` is no time.
+        InvalidEmittedAt = "invalid_emitted_at",
+        /// `op` is neither `upsert` nor `delete`.
+        InvalidOp = "invalid_op",
+        /// The line is longer than a line may be.
+        LineTooLong = "line_too_long",
     }
 }
 

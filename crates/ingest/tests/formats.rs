@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use store::catalog::{Catalog as _, NewConnection};
 use store::records::{Change, ChangeOp, Records};
-use store::search::{Scope, Search as _, SearchOrder, SearchRequest};
+use store::search::{Scope, Search as _, SearchRequest};
 use store::{EmbeddedStore, OpenOptions, StreamRef};
 use tempfile::TempDir;
 use text::Expression;
@@ -312,10 +312,7 @@ fn every_record_with_a_text_is_found_by_search() {
         let memory = Memory::with_export(case.export());
         import_path(&memory, case, &case.path());
         let folder = TempDir::new().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(NOW),
-        };
+        let options = OpenOptions::new("a test", Arc::new(NOW));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         store.declare(&memory.declaration).unwrap();
         let added = store.add_connection(NewConnection {
@@ -351,10 +348,7 @@ fn every_record_with_a_text_is_found_by_search() {
                 expression: Expression::parse_all(&word),
                 scopes: vec![Scope::whole(stream, fields)],
                 limit: 100,
-                after: None,
-                count: false,
-                by_year: false,
-                order: SearchOrder::Relevance,
+                ..SearchRequest::default()
             });
             let hits = answer.unwrap().hits;
             let is_found = hits.iter().any(|hit| hit.record.key == key);

@@ -7,10 +7,8 @@ mod given;
 mod objects;
 mod schema;
 
-use contract::aggregate::{Granularity, MetricKind};
 use contract::error::ErrorCode;
-use contract::query::Count;
-use contract::search::{Matching, SearchMode, SearchOrder};
+use contract::names::Named;
 use contract::upstream::Get;
 use rmcp::model::JsonObject;
 
@@ -228,62 +226,35 @@ impl Argument for String {
     }
 }
 
-/// One of a few words.
-pub(crate) trait Choice: Copy + 'static {
-    const ALL: &'static [Self];
-    fn word(self) -> &'static str;
-}
-
-impl<T: Choice> Argument for Chosen<T> {
+impl<T: Named> Argument for Chosen<T> {
     fn schema() -> Schema {
         Schema {
-            words: T::ALL.iter().map(|one| one.word()).collect(),
+            words: T::NAMED.iter().map(|(name, _)| *name).collect(),
             ..Schema::new("string")
         }
     }
 
     fn read(name: &str, given: Given) -> Result<Self, Fault> {
         let given = given.text().unwrap_or_default();
-        let found = T::ALL.iter().find(|one| one.word() == given);
-        found.copied().map(Self).ok_or_else(|| {
-            let words: Vec<&str> = T::ALL.iter().map(|one| one.word()).collect();
+        let found = T::NAMED.iter().find(|(word, _)| *word == given);
+        found.map(|(_, one)| Self(*one)).ok_or_else(|| {
+            let words: Vec<&str> = T::NAMED.iter().map(|(word, _)| *word).collect();
             invalid(name, format!("{name} must be one of {}", words.join(", ")))
         })
     }
 
     fn write(&self, name: &str, question: &mut Get) {
-        question.push(name, self.0.word());
+        question.push(name, self.0.name());
     }
 
     fn value(&self) -> ArgValue {
-        self.0.word().into()
+        self.0.name().into()
     }
 }
 
 /// The word that was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chosen<T>(pub(crate) T);
-
-macro_rules! choices {
-    ($($kind:ty),*) => {$(
-        impl Choice for $kind {
-            const ALL: &'static [Self] = &<$kind>::ALL;
-
-            fn word(self) -> &'static str {
-                self.as_str()
-            }
-        }
-    )*};
-}
-
-choices!(
-    Count,
-    Granularity,
-    Matching,
-    MetricKind,
-    SearchMode,
-    SearchOrder
-);
 
 /// A whole number within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

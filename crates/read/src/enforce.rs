@@ -288,10 +288,7 @@ impl Row {
     }
 
     pub(crate) fn stream_ref(&self) -> StreamRef {
-        StreamRef {
-            connection: self.connection.id.clone(),
-            stream: self.stream().name.clone(),
-        }
+        StreamRef::new(&self.connection.id, &self.stream().name)
     }
 
     pub(crate) fn grant_id(&self) -> Option<&GrantId> {

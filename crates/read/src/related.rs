@@ -99,10 +99,7 @@ impl RelatedRule {
             let Some((typed, via)) = typed(&declaration, row, rule) else {
                 return Ok(None);
             };
-            let related = StreamRef {
-                connection: row.connection.clone(),
-                stream: via.stream.clone(),
-            };
+            let related = StreamRef::new(&row.connection, &via.stream);
             let mut scope = Scope::whole(related.clone(), Vec::new());
             let filter = Filter {
                 field: typed.field.clone(),

@@ -3,7 +3,7 @@
 
 use contract::search::MatchedTerm;
 use contract::words::{Respelled, TermCount, WordsFound};
-use store::search::{EVERY_WORD, Scope, SearchAnswer, SearchOrder, SearchRequest};
+use store::search::{EVERY_WORD, Scope, SearchAnswer, SearchRequest};
 use text::{Clause, Expression, FormKind, Seen};
 
 use crate::failure::Result;
@@ -100,10 +100,8 @@ pub(crate) fn count_each(
             },
             scopes: scopes.to_vec(),
             limit: 0,
-            after: None,
             count: true,
-            by_year: false,
-            order: SearchOrder::Relevance,
+            ..SearchRequest::default()
         };
         Ok(session.store.search(&request)?.total.unwrap_or(0))
     };

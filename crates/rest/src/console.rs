@@ -215,6 +215,9 @@ pub(crate) fn failure_page(
 
 /// A failure as a page, with the headers of one.
 pub(crate) fn failure(problem: Problem) -> Response {
+    if let Some(address) = problem.redirect_address() {
+        return see_other(address);
+    }
     with_security_headers(problem.into_page().into_response())
 }
 

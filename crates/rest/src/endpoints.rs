@@ -1,5 +1,9 @@
 //! The table of routes.
 
+use contract::aggregate::{Granularity, MetricKind};
+use contract::query::{Count, Order};
+use contract::search::{Matching, SearchOrder};
+
 use crate::table::{Content, Endpoint, Handler, Param, SuccessResponse, Values, Verb};
 use crate::{blobs, connectors, discovery, oauth, reads, writes};
 
@@ -27,8 +31,8 @@ const VIEW: Param = Param::one(
 const LIMIT: Param =
     Param::one("limit", "Entries per page: 25 unless said, at most 100.").with_values(Values::Size);
 const CURSOR: Param = Param::one("cursor", "Continue where a page ended; opaque.");
-const COUNT: Param = Param::one("count", "Whether to count all matches.")
-    .with_values(Values::Choice(&["none", "estimated", "exact"]));
+const COUNT: Param =
+    Param::one("count", "Whether to count all matches.").with_values(Values::Choice(Count::NAMES));
 const FILTER: Param = Param::named(
     "filter",
     "`filter[field]=value` or `filter[field][gte|gt|lte|lt|contains]=value`; all must hold.",
@@ -59,8 +63,7 @@ const RECORDS: &[Param] = &[
     SUBJECT,
     LIMIT,
     CURSOR,
-    Param::one("order", "Direction; `desc` unless said.")
-        .with_values(Values::Choice(&["asc", "desc"])),
+    Param::one("order", "Direction; `desc` unless said.").with_values(Values::Choice(Order::NAMES)),
     Param::many(
         "sort",
         "The stream's `cursor_field`, with `-` for descending.",
@@ -116,13 +119,7 @@ const AGGREGATE: &[Param] = &[
     CONNECTOR,
     SUBJECT,
     Param::one("metric", "What to compute.")
-        .with_values(Values::Choice(&[
-            "count",
-            "sum",
-            "min",
-            "max",
-            "count_distinct",
-        ]))
+        .with_values(Values::Choice(MetricKind::NAMES))
         .required(),
     Param::one("field", "Over which field; not for `count`."),
     Param::one("group_by", "One figure per value of this field."),
@@ -130,9 +127,7 @@ const AGGREGATE: &[Param] = &[
         "group_by_time",
         "One figure per calendar unit of this field.",
     ),
-    Param::one("granularity", "The calendar unit.").with_values(Values::Choice(&[
-        "minute", "hour", "day", "week", "month", "quarter", "year",
-    ])),
+    Param::one("granularity", "The calendar unit.").with_values(Values::Choice(Granularity::NAMES)),
     Param::one(
         "time_zone",
         "The IANA time zone that cuts the units; UTC unless said.",
@@ -159,12 +154,12 @@ const SEARCH: &[Param] = &[
     CURSOR,
     COUNT,
     Param::one("match", "Whether any word may occur, in any form, or all must as written; `any` unless said.")
-        .with_values(Values::Choice(&["any", "all"])),
+        .with_values(Values::Choice(Matching::NAMES)),
     Param::one(
         "order",
         "Which hits come first; by time, records without one come last.",
     )
-    .with_values(Values::Choice(&["relevance", "newest", "oldest"])),
+    .with_values(Values::Choice(SearchOrder::NAMES)),
     Param::one("excerpts", "Excerpts per hit at most: 1 unless said.")
         .with_values(Values::Integer(1, 5)),
     SINCE,

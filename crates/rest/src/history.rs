@@ -4,7 +4,7 @@ use contract::id::ConnectionId;
 use contract::time::Instant;
 use ingest::ImportReport;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, Entry, EntryKind, Expect};
+use store::registry::{Change, Entry, EntryKind};
 use store::{Result, Store};
 
 use crate::owner::wire::{Imported, Refusal};
@@ -100,13 +100,7 @@ pub(crate) fn keep_import(store: &dyn Store, record: &ImportRecord) {
 }
 
 fn put(kind: EntryKind, key: &str, document: &str, store: &dyn Store, now: Instant) -> Result<()> {
-    let change = Change::Put {
-        kind,
-        key,
-        document,
-        expires_at: None,
-        expect: Expect::Anything,
-    };
+    let change = Change::put(kind, key, document);
     store.apply(&[change], now).map(drop)
 }
 
@@ -120,11 +114,7 @@ fn remove<'a>(
     entries: impl Iterator<Item = &'a Entry>,
     now: Instant,
 ) -> Result<()> {
-    let remove = |entry: &'a Entry| Change::Remove {
-        kind: entry.kind,
-        key: &entry.key,
-        expect: Expect::Anything,
-    };
+    let remove = |entry: &'a Entry| Change::remove(entry.kind, &entry.key);
     let changes: Vec<Change<'_>> = entries.map(remove).collect();
     match changes.as_slice() {
         [] => Ok(()),

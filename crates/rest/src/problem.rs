@@ -30,6 +30,8 @@ struct Extra {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The grant through which a page is looked at.
     seen_as: Option<SeenAs>,
+    /// Where a page sends the browser first, instead of telling the error.
+    redirect: Option<String>,
 }
 
 /// Marks an error response that already has a body, such as a form with its mistakes.
@@ -56,6 +58,17 @@ impl Problem {
         ReadError::internal()
             .with_cause(format!("{what}: {cause}"))
             .into()
+    }
+
+    /// Nobody is signed in, which a page can change at this address.
+    pub(crate) fn redirect(address: String) -> Self {
+        let mut problem = Self::new(ErrorCode::AuthenticationError, "sign in first");
+        problem.extra.redirect = Some(address);
+        problem
+    }
+
+    pub(crate) fn redirect_address(&self) -> Option<&str> {
+        self.extra.redirect.as_deref()
     }
 
     /// The same error on the owner's socket: the owner is told the cause.

@@ -366,7 +366,7 @@ fn filters(params: &Params) -> Parsed<Vec<Filter>> {
 }
 
 fn filter_operator(field: &FieldName, name: &str) -> Parsed<FilterOperator> {
-    FilterOperator::parse(name).ok_or_else(|| {
+    FilterOperator::named(name).ok_or_else(|| {
         let message = format!(
             "Unsupported filter operator '{}' on '{field}'",
             quoted(name)

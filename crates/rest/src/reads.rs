@@ -129,12 +129,12 @@ async fn search_in(mode: SearchMode, context: RequestContext, caller: Caller) ->
 /// What a search may be asked for besides words.
 fn search_options(has_model: bool) -> Value {
     let mut options = json!({
-        "orders": SearchOrder::ALL.map(SearchOrder::as_str),
-        "matches": Matching::ALL.map(Matching::as_str),
+        "orders": SearchOrder::NAMES,
+        "matches": Matching::NAMES,
         "max_excerpts": MAX_EXCERPTS,
     });
     if has_model {
-        options["modes"] = json!(SearchMode::ALL.map(SearchMode::as_str));
+        options["modes"] = json!(SearchMode::NAMES);
     }
     options
 }

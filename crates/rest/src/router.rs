@@ -398,10 +398,7 @@ mod tests {
     #[tokio::test]
     async fn a_handler_that_panics_is_a_structured_error() {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test of the router".to_owned(),
-            clock: Arc::new(Instant(0)),
-        };
+        let options = OpenOptions::new("a test of the router", Arc::new(Instant(0)));
         let store = EmbeddedStore::open(&folder.path().join("data"), options).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
         let log = Arc::new(DisclosureLog::start(Arc::clone(&store)).unwrap());

@@ -58,10 +58,7 @@ impl WriteTarget {
         };
         let target = |connection: &Connection, declaration| Self {
             declaration,
-            stream: StreamRef {
-                connection: connection.id.clone(),
-                stream: stream.clone(),
-            },
+            stream: StreamRef::new(&connection.id, &stream),
         };
         if let Some(id) = &selector.connection_id {
             let connection = connection(service, id)?;

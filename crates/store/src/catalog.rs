@@ -16,6 +16,15 @@ pub struct StreamRef {
     pub stream: StreamName,
 }
 
+impl StreamRef {
+    pub fn new(connection: &ConnectionId, stream: &StreamName) -> Self {
+        Self {
+            connection: connection.clone(),
+            stream: stream.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// Its id; never changes.

@@ -68,10 +68,7 @@ pub(crate) fn unable(path: &Path, detail: &str) -> StoreError {
             needed: LEAST_BYTES,
             free,
         },
-        _ => StoreError::Engine {
-            path: path.to_owned(),
-            detail: detail.to_owned(),
-        },
+        _ => StoreError::engine(path, detail),
     }
 }
 

@@ -313,6 +313,20 @@ impl StoreError {
         }
     }
 
+    pub(crate) fn engine(path: impl Into<PathBuf>, detail: impl fmt::Display) -> Self {
+        Self::Engine {
+            path: path.into(),
+            detail: detail.to_string(),
+        }
+    }
+
+    pub(crate) fn corrupt(path: impl Into<PathBuf>, detail: impl fmt::Display) -> Self {
+        Self::Corrupt {
+            path: path.into(),
+            detail: detail.to_string(),
+        }
+    }
+
     /// Wraps a file operation's error with the path it concerned.
     pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::io(path, source)

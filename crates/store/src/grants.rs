@@ -78,13 +78,15 @@ pub struct Revocation {
     pub reason: RevocationReason,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RevocationReason {
-    Owner,
-    ConnectionRemoved,
-    /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
-    TokensEnded,
+contract::names! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RevocationReason {
+        Owner = "owner",
+        ConnectionRemoved = "connection_removed",
+        /// All its tokens were ended: by the application itself, or because a code or token of it was used twice.
+        TokensEnded = "tokens_ended",
+    }
 }
 
 impl Revocation {
@@ -93,24 +95,6 @@ impl Revocation {
             at,
             reason: RevocationReason::Owner,
         }
-    }
-}
-
-impl RevocationReason {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::ConnectionRemoved => "connection_removed",
-            Self::TokensEnded => "tokens_ended",
-        }
-    }
-
-    /// The reason that is stored under this name; the owner's where it is none of ours.
-    pub(crate) fn named(name: &str) -> Self {
-        [Self::ConnectionRemoved, Self::TokensEnded]
-            .into_iter()
-            .find(|known| name == known.as_str())
-            .unwrap_or(Self::Owner)
     }
 }
 
@@ -186,20 +170,21 @@ pub struct LoggedDisclosure {
 }
 
 /// The result of a check of the whole log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainCheck {
     /// Entries that are intact, counted from the first one present.
     pub entries: u64,
     /// Entries before it that were dropped by the owner's rule, as the log itself records.
     pub dropped: u64,
     /// Disclosures that are on disk and wait to be taken into the log.
+    #[serde(default)]
     pub waiting: u64,
     /// Where the log stops being what was written.
     pub broken: Option<ChainBreak>,
 }
 
 /// The first entry of the log that is not what was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainBreak {
     pub sequence: u64,
     pub reason: String,
@@ -243,4 +228,11 @@ pub(crate) fn connections_of(grant: &Grant) -> impl Iterator<Item = &ConnectionI
         .streams()
         .iter()
         .flat_map(|stream| stream.instance_ids.iter())
+}
+
+impl RevocationReason {
+    /// The reason that is stored under this name; the owner's where it is none of ours.
+    pub(crate) fn stored(name: &str) -> Self {
+        Self::named(name).unwrap_or(Self::Owner)
+    }
 }

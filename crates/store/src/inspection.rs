@@ -1,12 +1,10 @@
 //! Whether what is stored still is what was written.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use contract::time::Instant;
-use serde::{Deserialize, Serialize};
-
-use crate::Result;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// How many damaged things of a kind are listed.
 pub(crate) const TOLD: usize = 10;
@@ -19,14 +17,21 @@ pub enum Depth {
     Thorough,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
+    #[serde(serialize_with = "as_shown")]
     pub path: PathBuf,
     pub detail: String,
 }
 
+/// A path need not be text.
+fn as_shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 /// What was inspected and found. Of each kind of damage only the first few are listed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Inspection {
     pub records: u64,
     pub blobs: u64,
@@ -44,12 +49,12 @@ pub struct Inspection {
     pub traces_in: SharedTraces,
     /// How many bytes of room it takes to finish that.
     pub room_to_erase: u64,
-    /// The rollback of the store that the owner has not accepted yet.
-    pub rolled_back: Option<Rollback>,
+    /// The rollback of the store that the owner has not accepted yet, in words.
+    pub rolled_back: Option<String>,
     /// Why a rollback could not be detected at the next start.
     pub unmarked: Option<String>,
     /// Disclosures that are on disk and not in the log yet.
-    pub waiting_disclosures: u64,
+    pub waiting: u64,
     /// Revocations that hold only for as long as this process lives.
     pub ended_in_memory: u64,
     /// Why nothing can be written, as it was tried.
@@ -103,8 +108,8 @@ pub trait Inspect {
     /// The rollback, until the owner has accepted it. Takes no time.
     fn rolled_back(&self) -> Option<Rollback>;
     /// Accepts the store as it is. Returns what was accepted.
-    fn accept_rollback(&self) -> Result<Option<Rollback>>;
+    fn accept_rollback(&self) -> crate::Result<Option<Rollback>>;
     /// Checks whether everything stored is still what was written, and whether it can be written. Changes nothing; damage is a
     /// result, not an error.
-    fn inspect(&self, depth: Depth) -> Result<Inspection>;
+    fn inspect(&self, depth: Depth) -> crate::Result<Inspection>;
 }

@@ -57,12 +57,13 @@ pub struct Grown {
     pub version_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedTime {
     /// The time that everything goes by. It never goes back.
     pub counted: Instant,
     pub machine: Instant,
     /// Whether the latest time that was seen got lost. Then time was counted on from the last transaction.
+    #[serde(default)]
     pub was_lost: bool,
 }
 

@@ -11,74 +11,48 @@ use contract::time::Instant;
 use crate::Result;
 use crate::grants::{NewApproval, NewToken};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EntryKind {
-    Client,
-    /// A request for a grant, from its arrival to its decision.
-    Request,
-    Code,
-    DeviceCode,
-    /// What a person types for a device.
-    UserCode,
-    /// A refresh token, the current one or one it superseded.
-    Refresh,
-    /// A signed-in browser of the owner.
-    Session,
-    /// A browser in which the owner has signed in before.
-    Browser,
-    /// A one-time way to sign in.
-    SignIn,
-    /// How the owner signs in: at most one entry.
-    Password,
-    /// What an import did.
-    Import,
-    /// The last backup: at most one entry.
-    Backup,
-    /// What the owner saw at the last visit: at most one entry.
-    Visit,
-    /// A selection that the owner keeps under a name.
-    Template,
-    /// What a client asked for beyond its grant.
-    Ask,
-    /// What the owner allowed beside a grant.
-    Extension,
-    /// A grant whose client may not ask for more.
-    AskingOff,
-    /// How much may be read under a grant in a day.
-    Budget,
-    /// A grant under which nothing can be read until its owner has looked.
-    Pause,
-    /// How often somebody guessed wrong.
-    WrongGuesses,
-    /// How much of a limit is used up.
-    Limit,
-}
-
-impl EntryKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Request => "request",
-            Self::Code => "code",
-            Self::DeviceCode => "device_code",
-            Self::UserCode => "user_code",
-            Self::Refresh => "refresh",
-            Self::Session => "session",
-            Self::Browser => "browser",
-            Self::SignIn => "sign_in",
-            Self::Password => "password",
-            Self::Import => "import",
-            Self::Backup => "backup",
-            Self::Visit => "visit",
-            Self::Template => "template",
-            Self::Ask => "ask",
-            Self::Extension => "extension",
-            Self::AskingOff => "asking_off",
-            Self::Budget => "budget",
-            Self::Pause => "pause",
-            Self::WrongGuesses => "wrong_guesses",
-            Self::Limit => "limit",
-        }
+contract::names! {
+    #[derive(Hash)]
+    pub enum EntryKind {
+        Client = "client",
+        /// A request for a grant, from its arrival to its decision.
+        Request = "request",
+        Code = "code",
+        DeviceCode = "device_code",
+        /// What a person types for a device.
+        UserCode = "user_code",
+        /// A refresh token, the current one or one it superseded.
+        Refresh = "refresh",
+        /// A signed-in browser of the owner.
+        Session = "session",
+        /// A browser in which the owner has signed in before.
+        Browser = "browser",
+        /// A one-time way to sign in.
+        SignIn = "sign_in",
+        /// How the owner signs in: at most one entry.
+        Password = "password",
+        /// What an import did.
+        Import = "import",
+        /// The last backup: at most one entry.
+        Backup = "backup",
+        /// What the owner saw at the last visit: at most one entry.
+        Visit = "visit",
+        /// A selection that the owner keeps under a name.
+        Template = "template",
+        /// What a client asked for beyond its grant.
+        Ask = "ask",
+        /// What the owner allowed beside a grant.
+        Extension = "extension",
+        /// A grant whose client may not ask for more.
+        AskingOff = "asking_off",
+        /// How much may be read under a grant in a day.
+        Budget = "budget",
+        /// A grant under which nothing can be read until its owner has looked.
+        Pause = "pause",
+        /// How often somebody guessed wrong.
+        WrongGuesses = "wrong_guesses",
+        /// How much of a limit is used up.
+        Limit = "limit",
     }
 }
 
@@ -114,14 +88,14 @@ pub enum TokenFor<'a> {
 pub enum Change<'a> {
     Put {
         kind: EntryKind,
-        key: &'a str,
-        document: &'a str,
+        key: String,
+        document: String,
         expires_at: Option<Instant>,
         expect: Expect,
     },
     Remove {
         kind: EntryKind,
-        key: &'a str,
+        key: String,
         /// What must be there before; `Absent` makes no sense here and never matches.
         expect: Expect,
     },
@@ -130,6 +104,64 @@ pub enum Change<'a> {
         token: &'a NewToken,
         of: TokenFor<'a>,
     },
+}
+
+impl Change<'_> {
+    /// An entry without an end, whatever is there.
+    pub fn put(kind: EntryKind, key: impl Into<String>, document: impl Into<String>) -> Self {
+        Change::Put {
+            kind,
+            key: key.into(),
+            document: document.into(),
+            expires_at: None,
+            expect: Expect::Anything,
+        }
+    }
+
+    pub fn remove(kind: EntryKind, key: impl Into<String>) -> Self {
+        Change::Remove {
+            kind,
+            key: key.into(),
+            expect: Expect::Anything,
+        }
+    }
+
+    /// The same of an entry that ends.
+    #[must_use]
+    pub fn until(mut self, end: impl Into<Option<Instant>>) -> Self {
+        if let Change::Put { expires_at, .. } = &mut self {
+            *expires_at = end.into();
+        }
+        self
+    }
+
+    /// The entry it concerns.
+    pub(crate) fn entry(&self) -> Option<(EntryKind, &str)> {
+        match self {
+            Change::Put { kind, key, .. } | Change::Remove { kind, key, .. } => Some((*kind, key)),
+            Change::Approve(_) | Change::Issue { .. } => None,
+        }
+    }
+
+    /// Whether it finds what it expects: its entry at this revision, or none.
+    pub(crate) fn holds(&self, found: Option<u64>) -> bool {
+        let (Change::Put { expect, .. } | Change::Remove { expect, .. }) = self else {
+            return true;
+        };
+        match expect {
+            Expect::Anything => true,
+            Expect::Absent => found.is_none() && matches!(self, Change::Put { .. }),
+            Expect::Revision(revision) => found == Some(*revision),
+        }
+    }
+
+    #[must_use]
+    pub fn expecting(mut self, expected: Expect) -> Self {
+        if let Change::Put { expect, .. } | Change::Remove { expect, .. } = &mut self {
+            *expect = expected;
+        }
+        self
+    }
 }
 
 pub trait Registry {

@@ -94,7 +94,7 @@ pub struct Filter {
     pub test: Test,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     pub expression: Expression,
     /// Where; each stream at most once.

@@ -178,10 +178,7 @@ pub(super) fn searched_texts(
 }
 
 fn place(connection: &Connection, stream: &StreamName) -> StreamRef {
-    StreamRef {
-        connection: connection.id.clone(),
-        stream: stream.clone(),
-    }
+    StreamRef::new(&connection.id, stream)
 }
 
 /// Hands over every record of a stream.

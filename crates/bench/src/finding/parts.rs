@@ -65,7 +65,7 @@ pub(super) fn report(
         let steps: Vec<Value> = steps.iter().map(Step::json).collect();
         return Ok(writeln!(out, "{}", json!({"parts": steps}))?);
     }
-    let wordings = Wording::ALL.map(Wording::name);
+    let wordings = Wording::NAMES;
     writeln!(out, "success@10 in percent, with the parts up to each line")?;
     let heading = ["with", wordings[0], wordings[1], wordings[2]].map(str::to_owned);
     write_table(heading, steps.iter().map(Step::cells), out)
@@ -102,7 +102,7 @@ impl Step {
     fn json(&self) -> Value {
         let mut step = json!({"with": self.name});
         for (wording, scores) in &self.scores {
-            step[wording.name()] = scores.json();
+            step[wording.as_str()] = scores.json();
         }
         step
     }

@@ -7,26 +7,15 @@ use text::{TokenKind, analyze_with, is_function_word};
 /// How many words are left of a question.
 const FEW: usize = 3;
 
-/// How a question is put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wording {
-    /// As it was asked.
-    Asked,
-    /// Its three rarest words.
-    Rarest,
-    /// These with one letter wrong.
-    Misspelt,
-}
-
-impl Wording {
-    pub(super) const ALL: [Self; 3] = [Self::Asked, Self::Rarest, Self::Misspelt];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Asked => "as asked",
-            Self::Rarest => "three rarest words",
-            Self::Misspelt => "one letter wrong",
-        }
+contract::names! {
+    /// How a question is put.
+    pub(super) enum Wording {
+        /// As it was asked.
+        Asked = "as asked",
+        /// Its three rarest words.
+        Rarest = "three rarest words",
+        /// These with one letter wrong.
+        Misspelt = "one letter wrong",
     }
 }
 

@@ -4,33 +4,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Time for one call; less is better.
-    Seconds,
-    /// Records each second; more is better.
-    RecordsPerSecond,
-    /// Requests each second; more is better.
-    RequestsPerSecond,
-    Number,
-    /// Storage or memory; less is better.
-    Bytes,
-    /// One figure of the same side divided by another.
-    Times,
+contract::names! {
+    pub enum Unit {
+        /// Time for one call; less is better.
+        Seconds = "seconds",
+        /// Records each second; more is better.
+        RecordsPerSecond = "records_per_second",
+        /// Requests each second; more is better.
+        RequestsPerSecond = "requests_per_second",
+        Number = "number",
+        /// Storage or memory; less is better.
+        Bytes = "bytes",
+        /// One figure of the same side divided by another.
+        Times = "times",
+    }
 }
 
 impl Unit {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::RecordsPerSecond => "records_per_second",
-            Self::RequestsPerSecond => "requests_per_second",
-            Self::Number => "number",
-            Self::Bytes => "bytes",
-            Self::Times => "times",
-        }
-    }
-
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Seconds if value < 0.001 => format!("{:.0} µs", value * 1e6),

@@ -123,7 +123,7 @@ impl TargetLine {
         let target = self.target.as_ref();
         json!({
             "what": self.what,
-            "unit": self.unit.name(),
+            "unit": self.unit.as_str(),
             "figure": self.figure.json(),
             "beside": self.beside.map(|figure| figure.json()),
             "ratio": self.ratio(),

@@ -158,7 +158,7 @@ impl ProfileResult {
         let share =
             100.0 * super::float(self.clipped as u64) / super::float(self.results.max(1) as u64);
         [
-            self.profile.name().to_owned(),
+            self.profile.as_str().to_owned(),
             format!("{} of {questions}", self.tokens.len()),
             percentile(&self.tokens, 50).to_string(),
             percentile(&self.tokens, 90).to_string(),
@@ -169,7 +169,7 @@ impl ProfileResult {
 
     fn json(&self) -> Value {
         json!({
-            "host": self.profile.name(),
+            "host": self.profile.as_str(),
             "answered": self.tokens.len(),
             "median_tokens": percentile(&self.tokens, 50),
             "p90_tokens": percentile(&self.tokens, 90),

@@ -133,10 +133,7 @@ fn everything(store: &EmbeddedStore) -> Result<Selection, BenchError> {
 }
 
 pub(crate) fn open(folder: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedStore, BenchError> {
-    let options = OpenOptions {
-        holder: "pdpp bench".to_owned(),
-        clock: Arc::clone(clock),
-    };
+    let options = OpenOptions::new("pdpp bench", Arc::clone(clock));
     Ok(EmbeddedStore::open(folder, options)?)
 }
 

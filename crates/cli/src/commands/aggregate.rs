@@ -8,7 +8,7 @@ use indicatif::HumanCount;
 use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::reading::{CommandLine, Reading, Source};
-use crate::render::{Lines as _, columns, indented_command, short_value};
+use crate::render::{Lines as _, columns, short_value};
 use crate::style::Style;
 
 /// The most groups a server gives.
@@ -98,7 +98,7 @@ fn show(answer: &Aggregation, line: &CommandLine, style: Style) -> String {
             text.push_line(format_args!(
                 "\nRecords in groups that are not shown: {others}; more groups:"
             ));
-            text.push_str(&indented_command("  ", &line.with("limit", more), style));
+            text.push_command("  ", &line.with("limit", more), style);
         } else {
             text.push_line(format_args!(
                 "\nRecords in groups that are not shown: {others}; narrow them with --filter."

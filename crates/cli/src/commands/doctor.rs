@@ -8,11 +8,13 @@ mod remote;
 use clap::Args;
 use client::ProviderUrl;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::config::RemoteSettings;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
+use crate::owner::RequestPath;
 use crate::render::{Lines as _, wrap_hanging};
 
 /// Check the local data, or a server as a client would
@@ -48,6 +50,12 @@ pub(crate) struct Options {
     /// Count time from this machine's clock again, after it was wrong and ahead
     #[arg(long, conflicts_with = "url")]
     reset_clock: bool,
+}
+
+/// Asks the store of this machine, by its server where one runs.
+fn ask<T: DeserializeOwned>(path: &str, context: &Context) -> CommandResult<T> {
+    let owner = context.owner("pdpp doctor")?;
+    Ok(owner.get(&RequestPath::new(path))?)
 }
 
 /// What was looked at, and how it is.

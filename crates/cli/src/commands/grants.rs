@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use grants::{Overview, OwnerTokenOverview, State, Wording};
 use indicatif::HumanCount;
-use rest::owner::wire::Verified;
+use store::grants::ChainCheck;
 
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -195,7 +195,7 @@ fn print_owner_tokens(owner: &OwnerClient, context: &Context) -> CommandResult {
 fn verify(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp grants verify")?;
     let output = context.output;
-    let verified: Verified = owner.get(&RequestPath::new("/owner/disclosures/check"))?;
+    let verified: ChainCheck = owner.get(&RequestPath::new("/owner/disclosures/check"))?;
     if output.is_json() {
         output.json(&verified)?;
         return if verified.broken.is_none() {

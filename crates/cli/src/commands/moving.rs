@@ -106,13 +106,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         owner: options.owner,
     })?;
     let settings = settings.ok_or_else(unnamed)?;
-    let store = EmbeddedStore::open(
-        &from,
-        OpenOptions {
-            holder: "pdpp move".to_owned(),
-            clock: Arc::new(SystemClock),
-        },
-    )?;
+    let store = EmbeddedStore::open(&from, OpenOptions::new("pdpp move", Arc::new(SystemClock)))?;
     let spinner = context.output.spinner("moving");
     let mut progress =
         |rows: u64| spinner.set_message(format!("moving, {} rows sent", HumanCount(rows)));

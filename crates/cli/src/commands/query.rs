@@ -12,8 +12,7 @@ use crate::failure::CommandResult;
 use crate::moment;
 use crate::reading::{CommandLine, Reading, Source};
 use crate::render::{
-    LISTED_CHARS, Lines as _, PageEnd, RecordView, has_more_related, indented_command, one_line,
-    record,
+    LISTED_CHARS, Lines as _, PageEnd, RecordView, has_more_related, one_line, record,
 };
 
 /// List the records of a stream, newest first
@@ -127,18 +126,7 @@ fn show(page: &Page<Record>, view: &RecordView<'_>) -> String {
         text.push_str(&record(one, view));
         text.push('\n');
     }
-    let end = PageEnd {
-        what: "record",
-        shown: page.data.len(),
-        has_more: page.has_more(),
-        cursor: page.next_cursor(),
-        connections: page
-            .data
-            .iter()
-            .map(|one| one.connection_id.as_deref())
-            .collect(),
-        meta: page.meta.as_ref(),
-    };
+    let end = PageEnd::of(page, "record", |one| one.connection_id.as_deref());
     text.push_str(&end.lines(line, style));
     let span = page.meta.as_ref().and_then(|meta| meta.window.as_ref());
     let ends = span.and_then(|span| span.earliest_at.as_deref().zip(span.latest_at.as_deref()));
@@ -150,7 +138,7 @@ fn show(page: &Page<Record>, view: &RecordView<'_>) -> String {
     if let Some(bookmark) = page.next_changes_since.as_option() {
         text.push_str("What changes later:\n");
         let later = line.without("cursor").with("changes-since", bookmark);
-        text.push_str(&indented_command("  ", &later, style));
+        text.push_command("  ", &later, style);
     }
     text
 }

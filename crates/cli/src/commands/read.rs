@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::reading::{self, CommandLine, Reading, Source};
-use crate::render::{Lines as _, indented_command, window_text};
+use crate::render::{Lines as _, window_text};
 use crate::style::Style;
 
 /// Read a part of one text field
@@ -127,7 +127,7 @@ fn show(answer: &FieldWindow, record: &RecordHandle, line: &CommandLine, style: 
     if let Some(cite) = &answer.cite {
         text.push_line(format_args!("Whether it still says so, later:"));
         let check = line.for_record("verify", record).argument(cite);
-        text.push_str(&indented_command("  ", &check, style));
+        text.push_command("  ", &check, style);
     }
     let bare = ["q", "before-chars", "after-chars", "offset-chars"];
     let line = bare
@@ -136,20 +136,12 @@ fn show(answer: &FieldWindow, record: &RecordHandle, line: &CommandLine, style: 
     let mut go_on = |what: &str, at: Option<usize>| {
         if let Some(at) = at {
             text.push_line(format_args!("{what}:"));
-            text.push_str(&indented_command(
-                "  ",
-                &line.with("offset-chars", at),
-                style,
-            ));
+            text.push_command("  ", &line.with("offset-chars", at), style);
         }
     };
     go_on("Next", window.next_offset_chars);
     go_on("Before", window.previous_offset_chars.filter(|_| start > 0));
     text.push_str("The whole record:\n");
-    text.push_str(&indented_command(
-        "  ",
-        &line.for_record("fetch", record),
-        style,
-    ));
+    text.push_command("  ", &line.for_record("fetch", record), style);
     text
 }

@@ -59,10 +59,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let archive = open_archive(file, &spinner)?;
     let restore = Restore {
         to,
-        options: OpenOptions {
-            holder: "pdpp restore".to_owned(),
-            clock: Arc::new(SystemClock),
-        },
+        options: OpenOptions::new("pdpp restore", Arc::new(SystemClock)),
         without_grants: options.without_grants,
         accept_damage: options.accept_damage,
     };

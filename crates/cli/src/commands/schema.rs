@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::output::visible;
 use crate::reading::{CommandLine, Reading, Source};
-use crate::render::{columns, indented_command, one_line};
+use crate::render::{Lines as _, columns, one_line};
 use crate::style::Style;
 
 /// Show what may be read: the streams, or the fields of one
@@ -121,13 +121,9 @@ fn index(rows: &[Row<'_>], line: &CommandLine, style: Style) -> String {
     let detail = line
         .another("schema")
         .option("stream", Some(&first.stream.name));
-    text.push_str(&indented_command("  ", &detail, style));
+    text.push_command("  ", &detail, style);
     text.push_str("Records of all streams by words:\n");
-    text.push_str(&indented_command(
-        "  ",
-        &line.another("search").argument("WORDS"),
-        style,
-    ));
+    text.push_command("  ", &line.another("search").argument("WORDS"), style);
     text
 }
 
@@ -178,7 +174,7 @@ impl Row<'_> {
             .another("query")
             .argument(&stream.name)
             .option("connection-id", connection.map(|one| &one.connection_id));
-        text.push_str(&indented_command("  ", &query, style));
+        text.push_command("  ", &query, style);
         text
     }
 }

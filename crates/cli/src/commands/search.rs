@@ -15,8 +15,8 @@ use crate::moment;
 use crate::output::visible;
 use crate::reading::{CommandLine, Reading, Source};
 use crate::render::{
-    Lines as _, Marked, PageEnd, excerpt, explain_missing_handle, handle_of, heading,
-    indented_command, list_command, one_line, wrap_hanging,
+    Lines as _, Marked, PageEnd, excerpt, explain_missing_handle, handle_of, heading, list_command,
+    one_line, wrap_hanging,
 };
 use crate::style::Style;
 
@@ -90,7 +90,7 @@ impl Options {
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let line = options.line();
-    let mode = options.mode.as_deref().and_then(SearchMode::parse);
+    let mode = options.mode.as_deref().and_then(SearchMode::named);
     let route = mode.unwrap_or_default().route().split('/').skip(2);
     let question = Get::v1(route).with("q", Some(options.query.join(" ")));
     let question = line.add_params_to(question)?;
@@ -114,18 +114,7 @@ fn show(page: &Page<SearchHit>, line: &CommandLine, style: Style) -> String {
         text.push_str(&hit(one, line, style));
         text.push('\n');
     }
-    let end = PageEnd {
-        what: "hit",
-        shown: page.data.len(),
-        has_more: page.has_more(),
-        cursor: page.next_cursor(),
-        connections: page
-            .data
-            .iter()
-            .map(|one| one.connection_id.as_deref())
-            .collect(),
-        meta: page.meta.as_ref(),
-    };
+    let end = PageEnd::of(page, "hit", |one| one.connection_id.as_deref());
     text.push_str(&end.lines(line, style));
     let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
     let told = match words {
@@ -184,7 +173,7 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
                 .as_ref()
                 .map(|id| window(line.for_record("read", id), one, &marked))
             {
-                text.push_str(&indented_command("    ", &read, style));
+                text.push_command("    ", &read, style);
             }
         }
     }
@@ -197,11 +186,7 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
         text.push_line(format_args!("  {}", wrap_hanging(&line, 2, 4, style)));
     }
     if let Some(handle) = &handle {
-        text.push_str(&indented_command(
-            "  ",
-            &line.for_record("fetch", handle),
-            style,
-        ));
+        text.push_command("  ", &line.for_record("fetch", handle), style);
     } else if let (Some(stream), Some(key)) = (&hit.stream, &hit.record_key) {
         let list = list_command(line, hit.connection_id.as_deref(), stream, None);
         text.push_str(&explain_missing_handle(key, &list, style));
@@ -231,7 +216,7 @@ fn meant(
         let read = read
             .option("offset-chars", offset)
             .option("limit-chars", limit);
-        text.push_str(&indented_command("    ", &read, style));
+        text.push_command("    ", &read, style);
     }
     text
 }

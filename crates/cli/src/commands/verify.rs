@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::failure::CommandResult;
 use crate::output::visible;
 use crate::reading::{self, CommandLine, Reading, Source};
-use crate::render::{Lines as _, indented_command, window_text};
+use crate::render::{Lines as _, window_text};
 use crate::style::Style;
 
 /// Check what was quoted from a record
@@ -78,7 +78,7 @@ fn show(check: &CitationCheck, fetch: &CommandLine, style: Style) -> String {
         CitationStatus::Current | CitationStatus::Changed
     ) {
         text.push_str("\nThe record as it is:\n");
-        text.push_str(&indented_command("  ", fetch, style));
+        text.push_command("  ", fetch, style);
     }
     text
 }

@@ -84,7 +84,7 @@ pub(crate) fn explain_missing_handle(key: &str, list: &CommandLine, style: Style
         visible(key)
     );
     let mut text = format!("  {}\n", wrap_hanging(&why, 2, 4, style));
-    text.push_str(&indented_command("    ", list, style));
+    text.push_command("    ", list, style);
     text
 }
 
@@ -200,11 +200,7 @@ fn relation(name: &str, related: &Expanded, parent: &Record, view: &RecordView<'
         let connection = child.connection_id.as_deref();
         match handle_of(connection, Some(&child.stream), Some(&child.id)) {
             Some(handle) => {
-                text.push_str(&indented_command(
-                    "    ",
-                    &line.for_record("fetch", &handle),
-                    style,
-                ));
+                text.push_command("    ", &line.for_record("fetch", &handle), style);
             }
             None => text.push_line(format_args!("    {}", visible(&child.id))),
         }
@@ -214,7 +210,7 @@ fn relation(name: &str, related: &Expanded, parent: &Record, view: &RecordView<'
         match known.and_then(|known| all_related(known, parent, line)) {
             Some(all) => {
                 text.push_str("    and more; all of them:\n");
-                text.push_str(&indented_command("    ", &all, style));
+                text.push_command("    ", &all, style);
             }
             None => text.push_str("    and more, which the server does not say how to list\n"),
         }

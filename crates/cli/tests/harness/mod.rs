@@ -308,10 +308,7 @@ impl Home {
 
     /// The store itself, opened beside no server.
     pub fn open_store(&self) -> EmbeddedStore {
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(Instant(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(Instant(0)));
         EmbeddedStore::open(&self.data_dir(), options).unwrap()
     }
 

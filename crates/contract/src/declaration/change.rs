@@ -184,8 +184,7 @@ fn is_narrower(old: &[JsonType], new: &[JsonType]) -> bool {
     if new.is_empty() {
         return false;
     }
-    let all = JsonType::NAMES.map(|(_, declared)| declared);
-    let old = if old.is_empty() { &all[..] } else { old };
+    let old = if old.is_empty() { &JsonType::ALL } else { old };
     old.iter()
         .any(|before| !new.iter().any(|after| after.covers(*before)))
 }

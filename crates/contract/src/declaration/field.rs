@@ -3,12 +3,11 @@
 //! JSON Schema says far more than this; only `type`, `format`, what leads to them, and our two `x_` members are given
 //! meaning here, the rest is carried as written.
 
-use std::fmt;
-
 use super::references::{Reading, Schema};
 use crate::document::{Mistakes, Node, Object, step};
 use crate::id::FieldName;
 use crate::json::{self, JsonKind};
+use crate::names::Named as _;
 use crate::scalar::FieldKind;
 
 /// One top-level field of a stream.
@@ -38,51 +37,25 @@ impl FieldDeclaration {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JsonType {
-    /// `null`
-    Null,
-    /// `true`, `false`
-    Boolean,
-    /// A number without a fractional part.
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
+crate::names! {
+    pub enum JsonType {
+        /// `null`
+        Null = "null",
+        /// `true`, `false`
+        Boolean = "boolean",
+        /// A number without a fractional part.
+        Integer = "integer",
+        Number = "number",
+        String = "string",
+        Array = "array",
+        Object = "object",
+    }
 }
 
 impl JsonType {
-    pub(super) const NAMES: [(&'static str, JsonType); 7] = [
-        ("null", JsonType::Null),
-        ("boolean", JsonType::Boolean),
-        ("integer", JsonType::Integer),
-        ("number", JsonType::Number),
-        ("string", JsonType::String),
-        ("array", JsonType::Array),
-        ("object", JsonType::Object),
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JsonType::Null => "null",
-            JsonType::Boolean => "boolean",
-            JsonType::Integer => "integer",
-            JsonType::Number => "number",
-            JsonType::String => "string",
-            JsonType::Array => "array",
-            JsonType::Object => "object",
-        }
-    }
-
     /// Whether every value of the other type is a value of this one.
     pub(super) fn covers(self, other: JsonType) -> bool {
         self == other || (self == JsonType::Number && other == JsonType::Integer)
-    }
-
-    pub fn named(name: &str) -> Option<JsonType> {
-        let known = JsonType::NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, declared)| *declared)
     }
 
     pub fn accepts(self, raw: &str) -> bool {
@@ -96,12 +69,6 @@ impl JsonType {
             JsonKind::Array => self == JsonType::Array,
             JsonKind::Object => self == JsonType::Object,
         }
-    }
-}
-
-impl fmt::Display for JsonType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -186,14 +153,11 @@ pub(super) fn read(
 
 pub(super) fn read_types(node: &Node, mistakes: &mut Mistakes) -> Vec<JsonType> {
     if json::kind_of(&node.raw) == JsonKind::String {
-        return node
-            .choice(&JsonType::NAMES, mistakes)
-            .into_iter()
-            .collect();
+        return node.choice(JsonType::NAMED, mistakes).into_iter().collect();
     }
     let mut types = Vec::new();
     for item in node.filled_array(mistakes).unwrap_or_default() {
-        if let Some(declared) = item.choice(&JsonType::NAMES, mistakes) {
+        if let Some(declared) = item.choice(JsonType::NAMED, mistakes) {
             let rule = "type names must be unique";
             mistakes.push_unique(&mut types, declared, &item.path, rule);
         }

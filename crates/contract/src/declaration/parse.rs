@@ -15,6 +15,7 @@ use super::{
 };
 use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::{ConnectorKey, FieldName, ViewId};
+use crate::names::Named as _;
 
 pub(super) fn parse(text: &str, reading: Reading) -> Result<Declaration, DeclarationErrors> {
     let mut mistakes = Mistakes::default();
@@ -152,11 +153,7 @@ fn read_source_id(node: &Node, mistakes: &mut Mistakes) -> Option<(String, Conne
 
 fn read_source(node: &Node, mistakes: &mut Mistakes) -> Option<(Source, ConnectorKey)> {
     let mut object = node.object(mistakes)?;
-    let kinds = [
-        ("connector", SourceKind::Connector),
-        ("provider_native", SourceKind::ProviderNative),
-    ];
-    let kind = object.required_choice("kind", &kinds, mistakes);
+    let kind = object.required_choice("kind", SourceKind::NAMED, mistakes);
     let id = object
         .required("id", mistakes)
         .and_then(|node| read_source_id(&node, mistakes));

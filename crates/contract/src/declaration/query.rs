@@ -10,6 +10,7 @@ use super::{
 };
 use crate::document::{Mistakes, Object, did_you_mean, step};
 use crate::id::FieldName;
+use crate::names::Named as _;
 
 pub(super) fn read(
     stream: &mut Object,
@@ -44,8 +45,7 @@ fn read_range_filters(
     for (name, node) in object.map(|object| object.members()).unwrap_or_default() {
         let mut operators = Vec::new();
         for item in node.filled_array(mistakes).unwrap_or_default() {
-            let names = FilterOperator::ALL.map(|operator| (operator.as_str(), operator));
-            if let Some(operator) = item.choice(&names, mistakes) {
+            if let Some(operator) = item.choice(FilterOperator::NAMED, mistakes) {
                 let rule = "operators must be unique";
                 mistakes.push_unique(&mut operators, operator, &item.path, rule);
             }

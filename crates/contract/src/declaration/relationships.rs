@@ -6,6 +6,7 @@ use super::validate::FieldUse;
 use super::{Cardinality, Pointing, Relationship};
 use crate::document::{Mistakes, Node, Object, did_you_mean, step};
 use crate::id::FieldName;
+use crate::names::Named as _;
 use crate::scalar::FieldKind;
 
 /// The usable relationships, and the names of all of them: what refers to a broken one need not be reported as well.
@@ -22,11 +23,7 @@ pub(super) fn read(
         let related = object.required("stream", mistakes);
         let related = related.and_then(|node| outlines.resolve(&node, mistakes));
         let foreign_key = object.required("foreign_key", mistakes);
-        let cardinalities = [
-            ("has_many", Cardinality::HasMany),
-            ("has_one", Cardinality::HasOne),
-        ];
-        let cardinality = object.required_choice("cardinality", &cardinalities, mistakes);
+        let cardinality = object.required_choice("cardinality", Cardinality::NAMED, mistakes);
         let pair = related.map(|related| Pair { own, related });
         let key = pair.zip(foreign_key).zip(cardinality);
         let key = key.and_then(|((pair, node), cardinality)| {

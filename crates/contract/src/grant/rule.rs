@@ -125,7 +125,7 @@ impl TryFrom<RuleDocument> for RowRule {
         }
         check_texts(&document)?;
         for (one, other) in [("gte", "gt"), ("lte", "lt")] {
-            let given = |name| FilterOperator::parse(name).and_then(|name| document.operand(name));
+            let given = |name| FilterOperator::named(name).and_then(|name| document.operand(name));
             if given(one).is_some() && given(other).is_some() {
                 let rule = format!("a rule takes one of {one} and {other}");
                 return Err(RuleMistake::new(format!("/{other}"), rule));

@@ -36,27 +36,18 @@ impl PageLimit {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
-    Ascending,
-    #[default]
-    Descending,
+crate::names! {
+    #[derive(Default)]
+    pub enum Order {
+        Ascending = "asc",
+        #[default]
+        Descending = "desc",
+    }
 }
 
 impl Order {
     pub fn parse(name: &str) -> Result<Order, ReadError> {
-        match name {
-            "asc" => Ok(Order::Ascending),
-            "desc" => Ok(Order::Descending),
-            _ => Err(refused("order", "order must be asc or desc")),
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Order::Ascending => "asc",
-            Order::Descending => "desc",
-        }
+        Self::named(name).ok_or_else(|| refused("order", "order must be asc or desc"))
     }
 }
 
@@ -109,31 +100,22 @@ pub fn split_condition(text: &str) -> Option<(&str, Option<FilterOperator>, &str
     Some(bound.unwrap_or((field, None, rest.strip_prefix('=').unwrap_or(rest))))
 }
 
-/// Whether all matching entries should be counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Count {
-    #[default]
-    None,
-    /// Roughly; answered exactly by us.
-    Estimated,
-    Exact,
+crate::names! {
+    /// Whether all matching entries should be counted.
+    #[derive(Default)]
+    pub enum Count {
+        #[default]
+        None = "none",
+        /// Roughly; answered exactly by us.
+        Estimated = "estimated",
+        Exact = "exact",
+    }
 }
 
 impl Count {
-    pub const ALL: [Count; 3] = [Count::None, Count::Estimated, Count::Exact];
-
     /// The wish of that wire name.
     pub fn parse(name: &str) -> Result<Count, ReadError> {
-        let found = Count::ALL.into_iter().find(|count| count.as_str() == name);
-        found.ok_or_else(|| refused("count", "count must be none, estimated or exact"))
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Count::None => "none",
-            Count::Estimated => "estimated",
-            Count::Exact => "exact",
-        }
+        Self::named(name).ok_or_else(|| refused("count", "count must be none, estimated or exact"))
     }
 }
 

@@ -37,10 +37,7 @@ fn a_load_that_was_interrupted_is_taken_up_again() {
     life.sources[0].lines.clear();
     load(store.as_ref(), &life, &mut |_| {}).unwrap();
     assert_eq!(holding(store.as_ref()).unwrap(), Holding::Everything);
-    let notes = StreamRef {
-        connection: ConnectionId::parse("notes").unwrap(),
-        stream: stream("notes"),
-    };
+    let notes = StreamRef::new(&ConnectionId::parse("notes").unwrap(), &stream("notes"));
     let last = Change {
         stream: stream("notes"),
         key: RecordKey::single("Who is who.md").unwrap(),

@@ -22,10 +22,7 @@ use tempfile::TempDir;
 const NOON: Instant = Instant(1_793_534_400_000_000);
 
 pub(crate) fn open(folder: &TempDir) -> Arc<dyn Store> {
-    let options = OpenOptions {
-        holder: "a test of the sample life".to_owned(),
-        clock: Arc::new(NOON),
-    };
+    let options = OpenOptions::new("a test of the sample life", Arc::new(NOON));
     Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
 

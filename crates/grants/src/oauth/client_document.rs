@@ -9,14 +9,14 @@ use contract::id::ClientId;
 use serde_json::Value;
 use store::StoreError;
 use store::grants::Revocable;
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::clients::{Client, ClientEntry, ClientTrust, UNUSED};
 use super::error::OAuthError;
 use super::metadata::read_metadata;
 use super::uri::WebAddress;
 use super::{Issuer, later};
-use crate::documents::text;
+use crate::documents::put;
 
 pub const MAX_DOCUMENT_BYTES: usize = 5 * 1024;
 const SHORTEST: Duration = Duration::from_mins(1);
@@ -86,21 +86,17 @@ impl Issuer<'_> {
             self.end_grants_of(&client.client_id)?;
         }
         let fresh = max_age.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST);
-        let document = text(&ClientEntry {
+        let entry = ClientEntry {
             client: client.clone(),
             fresh_until: Some(later(self.now, fresh)),
-        });
+        };
         // Remembered beyond its freshness, so that a change is noticed; for good once its client was approved.
         let used = known
             .as_ref()
             .is_some_and(|known| known.expires_at.is_none());
-        let change = Change::Put {
-            kind: EntryKind::Client,
-            key: address,
-            document: &document,
-            expires_at: (!used).then(|| later(self.now, UNUSED)),
-            expect: known.map_or(Expect::Absent, |known| Expect::Revision(known.revision)),
-        };
+        let change = put(EntryKind::Client, address, &entry)
+            .until((!used).then(|| later(self.now, UNUSED)))
+            .expecting(known.map_or(Expect::Absent, |known| Expect::Revision(known.revision)));
         // If another request changed the entry meanwhile, its version stays; the document is only fetched once more.
         self.store.apply(&[change], self.now)?;
         Ok(client)

@@ -7,42 +7,28 @@ use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::StoreError;
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::error::OAuthError;
 use super::metadata::{Metadata, read_metadata};
 use super::uri::redirect_matches;
 use super::{Issuer, later};
-use crate::documents::{Found, find, text};
+use crate::documents::{Found, find, put};
 use crate::secret::random_words;
 
 /// How long a client that was never approved is remembered.
 pub(super) const UNUSED: Duration = Duration::from_hours(24 * 30);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum GrantType {
-    #[serde(rename = "authorization_code")]
-    AuthorizationCode,
-    #[serde(rename = "refresh_token")]
-    RefreshToken,
-    /// By a code a person types elsewhere.
-    #[serde(rename = "urn:ietf:params:oauth:grant-type:device_code")]
-    DeviceCode,
-}
-
-impl GrantType {
-    pub const ALL: [GrantType; 3] = [
-        GrantType::AuthorizationCode,
-        GrantType::RefreshToken,
-        GrantType::DeviceCode,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            GrantType::AuthorizationCode => "authorization_code",
-            GrantType::RefreshToken => "refresh_token",
-            GrantType::DeviceCode => "urn:ietf:params:oauth:grant-type:device_code",
-        }
+contract::names! {
+    #[derive(Serialize, Deserialize)]
+    pub enum GrantType {
+        #[serde(rename = "authorization_code")]
+        AuthorizationCode = "authorization_code",
+        #[serde(rename = "refresh_token")]
+        RefreshToken = "refresh_token",
+        /// By a code a person types elsewhere.
+        #[serde(rename = "urn:ietf:params:oauth:grant-type:device_code")]
+        DeviceCode = "urn:ietf:params:oauth:grant-type:device_code",
     }
 }
 
@@ -132,17 +118,13 @@ impl Issuer<'_> {
             .map_err(|_| OAuthError::server_error("no client id could be made; try again"))?;
         let trust = ClientTrust::Registered { at: self.now };
         let client = metadata.into_client(client_id, trust);
-        let document = text(&ClientEntry {
+        let entry = ClientEntry {
             client: client.clone(),
             fresh_until: None,
-        });
-        let change = Change::Put {
-            kind: EntryKind::Client,
-            key: client.client_id.as_str(),
-            document: &document,
-            expires_at: Some(later(self.now, UNUSED)),
-            expect: Expect::Absent,
         };
+        let change = put(EntryKind::Client, client.client_id.as_str(), &entry)
+            .until(later(self.now, UNUSED))
+            .expecting(Expect::Absent);
         if !self.store.apply(&[change], self.now)? {
             return Err(OAuthError::server_error(
                 "no client id could be made; try again",

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::id::ClientId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 use subtle::ConstantTimeEq as _;
 
 use super::clients::Client;
@@ -18,7 +18,7 @@ use super::refresh::new_head;
 use super::request::is_pkce_text;
 use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
-use crate::documents::{find, key_of, text};
+use crate::documents::{find, key_of, put};
 
 pub(super) const LIFE: Duration = Duration::from_mins(2);
 /// How long a redeemed code is remembered, to notice a second use.
@@ -69,17 +69,13 @@ impl Issuer<'_> {
             expect: Expect::Absent,
             generation: 1,
         })?;
-        let document = text(&CodeEntry {
+        let redeemed = CodeEntry {
             redeemed: Some(minted.family.clone()),
             ..entry.clone()
-        });
-        let once = Change::Put {
-            kind: EntryKind::Code,
-            key: &key,
-            document: &document,
-            expires_at: Some(later(self.now, REMEMBERED)),
-            expect: Expect::Revision(found.revision),
         };
+        let once = put(EntryKind::Code, &key, &redeemed)
+            .until(later(self.now, REMEMBERED))
+            .expecting(Expect::Revision(found.revision));
         if self
             .store
             .apply(&minted.changes(&entry.approval, Some(once))?, self.now)?

@@ -18,7 +18,7 @@ use super::error::OAuthError;
 use super::request::{GrantFlow, RequestEntry};
 use super::review::Review;
 use super::{Issuer, later};
-use crate::documents::{Found, key_of, text};
+use crate::documents::{Found, key_of, put};
 use crate::issue::{IssueError, approval};
 use crate::secret::{NoRandomness, Secret};
 use crate::selection::SelectionError;
@@ -198,12 +198,11 @@ impl Issuer<'_> {
         if review.expires_at <= self.now {
             return Err(IssueError::AlreadyOver(review.expires_at).into());
         }
-        self.carry_out(request_id, &found, &review, decider)
+        self.carry_out(&found, &review, decider)
     }
 
     fn carry_out(
         &self,
-        request_id: &str,
         found: &Found<RequestEntry>,
         review: &Review,
         decider: Decider<'_>,
@@ -219,7 +218,7 @@ impl Issuer<'_> {
             GrantFlow::Device => self.remembered(found),
         };
         let approved = Approval::new(&new, review);
-        let (client_text, mut code, mut answer) = (text(&client.value), None, Answer::Device);
+        let (mut code, mut answer) = (None, Answer::Device);
         if let GrantFlow::Code {
             back,
             code_challenge,
@@ -229,40 +228,27 @@ impl Issuer<'_> {
                 return Err(DecisionError::ClientChanged);
             }
             let secret = Secret::random("pdpp_code_")?;
-            let document = text(&CodeEntry {
+            let document = CodeEntry {
                 client_id: shown.client_id.clone(),
                 redirect_uri: back.redirect_uri.clone(),
                 code_challenge: code_challenge.clone(),
                 resource: asked.resource.clone(),
                 approval: approved.clone(),
                 redeemed: None,
-            });
+            };
             let address = back.with(&[("code", secret.expose())], self.origin);
             answer = Answer::Redirect(Secret::holding(address));
-            code = Some((key_of(secret.expose()), document));
+            let put = put(EntryKind::Code, key_of(secret.expose()), &document);
+            code = Some(put.until(later(self.now, super::code::LIFE)));
         }
-        let request = decided(found, decider, Some(approved));
         // A client that was approved is remembered for good.
         let mut changes = vec![
-            self.put_request(request_id, found, &request),
+            self.decided(found, decider, Some(approved)),
             Change::Approve(&new),
-            Change::Put {
-                kind: EntryKind::Client,
-                key: &client.key,
-                document: &client_text,
-                expires_at: None,
-                expect: Expect::Revision(client.revision),
-            },
+            put(EntryKind::Client, &client.key, &client.value)
+                .expecting(Expect::Revision(client.revision)),
         ];
-        if let Some((key, document)) = &code {
-            changes.push(Change::Put {
-                kind: EntryKind::Code,
-                key,
-                document,
-                expires_at: Some(later(self.now, super::code::LIFE)),
-                expect: Expect::Absent,
-            });
-        }
+        changes.extend(code.map(|put| put.expecting(Expect::Absent)));
         match self.store.apply(&changes, self.now) {
             Ok(applied) => Ok(applied.then_some(answer)),
             Err(StoreError::UnknownConnection(_)) => Err(DecisionError::CatalogChanged),
@@ -272,8 +258,7 @@ impl Issuer<'_> {
 
     pub fn deny(&self, request_id: &str, decider: Decider<'_>) -> Result<Answer, DecisionError> {
         let found = self.undecided(request_id)?;
-        let request = decided(&found, decider, None);
-        let change = self.put_request(request_id, &found, &request);
+        let change = self.decided(&found, decider, None);
         if !self.store.apply(&[change], self.now)? {
             return Err(self.lost(request_id));
         }
@@ -286,19 +271,22 @@ impl Issuer<'_> {
         })
     }
 
-    fn put_request<'b>(
+    fn decided(
         &self,
-        id: &'b str,
         found: &Found<RequestEntry>,
-        document: &'b str,
-    ) -> Change<'b> {
-        Change::Put {
-            kind: EntryKind::Request,
-            key: id,
-            document,
-            expires_at: self.remembered(found),
-            expect: Expect::Revision(found.revision),
-        }
+        decider: Decider<'_>,
+        approved: Option<Approval>,
+    ) -> Change<'static> {
+        let entry = RequestEntry {
+            decision: Some(Decision {
+                by: decider.name(),
+                approved,
+            }),
+            ..found.value.clone()
+        };
+        put(EntryKind::Request, &found.key, &entry)
+            .until(self.remembered(found))
+            .expecting(Expect::Revision(found.revision))
     }
 
     /// Until when a request that is decided now is remembered.
@@ -313,20 +301,6 @@ impl Issuer<'_> {
             Err(error) => error,
         }
     }
-}
-
-fn decided(
-    found: &Found<RequestEntry>,
-    decider: Decider<'_>,
-    approved: Option<Approval>,
-) -> String {
-    text(&RequestEntry {
-        decision: Some(Decision {
-            by: decider.name(),
-            approved,
-        }),
-        ..found.value.clone()
-    })
 }
 
 pub(super) fn as_granted(client: &Client) -> GrantClient {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::id::ClientId;
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::clients::{Client, GrantType};
 use super::code::REMEMBERED;
@@ -16,7 +16,7 @@ use super::refresh::new_head;
 use super::request::{GrantFlow, LIFE, PendingRequest};
 use super::token_endpoint::{Minting, TokenResponse};
 use super::{Issuer, later};
-use crate::documents::{Found, find, key_of, text};
+use crate::documents::{Found, find, key_of, put};
 use crate::secret::{NoRandomness, Secret, random};
 
 /// How many seconds a device waits between two polls.
@@ -107,40 +107,22 @@ impl Issuer<'_> {
     ) -> Result<(Secret, Secret), OAuthError> {
         let device_code = Secret::random("pdpp_dc_")?;
         let user_code = new_user_code()?;
-        let device = text(&DeviceEntry {
+        let device = DeviceEntry {
             client_id: client.client_id.clone(),
             request_id: request_id.clone(),
             expires_at,
             interval: INTERVAL_SECONDS,
             polled_at: None,
             redeemed: None,
-        });
-        let typed = text(&UserCodeEntry { request_id });
-        let (device_key, user_key) = (
-            key_of(device_code.expose()),
-            key_of(&normal(user_code.expose())),
-        );
-        let put = |kind, key, document, end| Change::Put {
-            kind,
-            key,
-            document,
-            expires_at: Some(end),
-            expect: Expect::Absent,
         };
+        let typed = UserCodeEntry { request_id };
+        let device_key = key_of(device_code.expose());
+        let user_key = key_of(&normal(user_code.expose()));
         let changes = [
-            put(
-                EntryKind::DeviceCode,
-                device_key.as_str(),
-                device.as_str(),
-                later(expires_at, GRACE),
-            ),
-            put(
-                EntryKind::UserCode,
-                user_key.as_str(),
-                typed.as_str(),
-                expires_at,
-            ),
-        ];
+            put(EntryKind::DeviceCode, device_key, &device).until(later(expires_at, GRACE)),
+            put(EntryKind::UserCode, user_key, &typed).until(expires_at),
+        ]
+        .map(|put| put.expecting(Expect::Absent));
         if !self.store.apply(&changes, self.now)? {
             return Err(OAuthError::server_error(
                 "no user code could be made; try again",
@@ -212,14 +194,9 @@ impl Issuer<'_> {
             entry.interval = entry.interval.saturating_add(INTERVAL_SECONDS);
         }
         entry.polled_at = Some(self.now);
-        let document = text(&entry);
-        let change = Change::Put {
-            kind: EntryKind::DeviceCode,
-            key: &found.key,
-            document: &document,
-            expires_at: found.expires_at,
-            expect: Expect::Revision(found.revision),
-        };
+        let change = put(EntryKind::DeviceCode, &found.key, &entry)
+            .until(found.expires_at)
+            .expecting(Expect::Revision(found.revision));
         // Two polls at once: the other one is noted, and this one came too early.
         let noted = self.store.apply(&[change], self.now)?;
         Ok(if early || !noted {
@@ -240,17 +217,13 @@ impl Issuer<'_> {
         let approval = minting.approval;
         self.check_standing(approval)?;
         let minted = self.mint(minting)?;
-        let document = text(&DeviceEntry {
+        let redeemed = DeviceEntry {
             redeemed: Some(minted.family.clone()),
             ..found.value
-        });
-        let once = Change::Put {
-            kind: EntryKind::DeviceCode,
-            key: &found.key,
-            document: &document,
-            expires_at: Some(later(self.now, REMEMBERED)),
-            expect: Expect::Revision(found.revision),
         };
+        let once = put(EntryKind::DeviceCode, &found.key, &redeemed)
+            .until(later(self.now, REMEMBERED))
+            .expecting(Expect::Revision(found.revision));
         if self
             .store
             .apply(&minted.changes(approval, Some(once))?, self.now)?

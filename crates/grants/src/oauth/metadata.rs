@@ -92,10 +92,7 @@ fn read_grant_types(
     };
     let mut grant_types: Vec<GrantType> = Vec::new();
     for name in names {
-        let known = GrantType::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == name);
-        let known = known.ok_or_else(|| {
+        let known = GrantType::named(&name).ok_or_else(|| {
             wrong("grant_types may hold authorization_code, refresh_token and urn:ietf:params:oauth:grant-type:device_code")
         })?;
         if !grant_types.contains(&known) {

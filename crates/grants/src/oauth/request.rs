@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::clients::{Client, GrantType};
 use super::decision::Decision;
@@ -14,7 +14,7 @@ use super::parameters::Parameters;
 use super::review::{Choice, Review};
 use super::uri::with_parameters;
 use super::{Issuer, later};
-use crate::documents::{Found, find, text};
+use crate::documents::{Found, find, put};
 use crate::secret::random_words;
 use crate::selection::Selection;
 
@@ -196,18 +196,14 @@ impl Issuer<'_> {
     pub(super) fn stage(&self, asked: PendingRequest) -> Result<String, OAuthError> {
         let id = random_words("req_")?;
         let expires_at = Some(asked.expires_at);
-        let document = text(&RequestEntry {
+        let entry = RequestEntry {
             asked,
             review: None,
             decision: None,
-        });
-        let change = Change::Put {
-            kind: EntryKind::Request,
-            key: &id,
-            document: &document,
-            expires_at,
-            expect: Expect::Absent,
         };
+        let change = put(EntryKind::Request, &id, &entry)
+            .until(expires_at)
+            .expecting(Expect::Absent);
         if self.store.apply(&[change], self.now)? {
             Ok(id)
         } else {

@@ -6,13 +6,13 @@ use contract::grant::{AccessMode, Authority, GrantedAuthority};
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 
 use super::Issuer;
 use super::clients::Client;
 use super::decision::{DecisionError, as_granted};
 use super::request::{PendingRequest, RequestEntry};
-use crate::documents::{Found, text};
+use crate::documents::{Found, put, text};
 use crate::issue::{IssueError, SINGLE_USE, after, approval, end};
 use crate::selection::{AI_TRAINING, ChosenStream, Draft, Offer, Selection, narrow};
 
@@ -84,17 +84,13 @@ impl Issuer<'_> {
     pub fn review(&self, request_id: &str, choice: Choice) -> Result<Review, DecisionError> {
         let found = self.undecided(request_id)?;
         let review = self.reviewed(request_id, &found.value.asked, &choice)?;
-        let document = text(&RequestEntry {
+        let reviewed = RequestEntry {
             review: Some((review.clone(), choice)),
             ..found.value
-        });
-        let change = Change::Put {
-            kind: EntryKind::Request,
-            key: request_id,
-            document: &document,
-            expires_at: found.expires_at,
-            expect: Expect::Revision(found.revision),
         };
+        let change = put(EntryKind::Request, request_id, &reviewed)
+            .until(found.expires_at)
+            .expecting(Expect::Revision(found.revision));
         if self.store.apply(&[change], self.now)? {
             Ok(review)
         } else {

@@ -79,13 +79,8 @@ impl Minted {
             of,
         });
         if let Some((document, expires_at, expect)) = &self.refresh {
-            changes.push(Change::Put {
-                kind: EntryKind::Refresh,
-                key: &self.family,
-                document,
-                expires_at: Some(*expires_at),
-                expect: *expect,
-            });
+            let put = Change::put(EntryKind::Refresh, &self.family, document);
+            changes.push(put.until(*expires_at).expecting(*expect));
         }
         Ok(changes)
     }
@@ -94,14 +89,11 @@ impl Minted {
 impl Issuer<'_> {
     pub fn token(&self, parameters: &Parameters) -> Result<TokenResponse, OAuthError> {
         let name = parameters.required("grant_type")?;
-        let grant_type = GrantType::ALL
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
-            .ok_or_else(|| {
-                OAuthError::unsupported_grant_type(
-                    "grant_type must be authorization_code, refresh_token or urn:ietf:params:oauth:grant-type:device_code",
-                )
-            })?;
+        let grant_type = GrantType::named(name).ok_or_else(|| {
+            OAuthError::unsupported_grant_type(
+                "grant_type must be authorization_code, refresh_token or urn:ietf:params:oauth:grant-type:device_code",
+            )
+        })?;
         let client = self.known_client(parameters.required("client_id")?)?;
         if !client.may_use(grant_type) {
             return Err(OAuthError::unauthorized_client(

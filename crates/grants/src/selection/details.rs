@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use contract::declaration::{Declaration, PresetPart, SourceKind};
 use contract::document::{Mistakes, Node, Object};
 use contract::grant::{AccessMode, GrantedStream};
+use contract::names::Named as _;
 use jiff::Span;
 use serde_json::{Value, json};
 use store::Store;
@@ -106,7 +107,7 @@ fn read_detail(node: &Node, mistakes: &mut Mistakes) -> Option<Detail> {
         .required("purpose_code", mistakes)
         .and_then(|node| read_purpose(&node, mistakes));
     let purpose_description = optional_text(&mut members, "purpose_description", mistakes);
-    let access_mode = members.required_choice("access_mode", &ACCESS_MODES, mistakes);
+    let access_mode = members.required_choice("access_mode", AccessMode::NAMED, mistakes);
     let retention = members
         .optional("retention")
         .and_then(|node| read_retention(&node, mistakes));
@@ -128,11 +129,6 @@ fn read_detail(node: &Node, mistakes: &mut Mistakes) -> Option<Detail> {
     })
 }
 
-const ACCESS_MODES: [(&str, AccessMode); 2] = [
-    ("single_use", AccessMode::SingleUse),
-    ("continuous", AccessMode::Continuous),
-];
-
 fn optional_text(
     members: &mut Object,
     name: &'static str,
@@ -147,17 +143,13 @@ fn read_source(
     node: &Node,
     mistakes: &mut Mistakes,
 ) -> Option<(Named, Option<(String, SourceKind)>)> {
-    let kinds = [
-        ("connector", SourceKind::Connector),
-        ("provider_native", SourceKind::ProviderNative),
-    ];
     let mut members = node.object(mistakes)?;
     let id = members
         .required("id", mistakes)
         .and_then(|node| text(&node, mistakes));
     let kind = members
         .optional("kind")
-        .and_then(|node| Some((node.path.clone(), node.choice(&kinds, mistakes)?)));
+        .and_then(|node| Some((node.path.clone(), node.choice(SourceKind::NAMED, mistakes)?)));
     members.finish(mistakes);
     Some((id?, kind))
 }

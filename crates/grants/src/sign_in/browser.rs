@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contract::time::Instant;
 use serde_json::{Value, json};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Store, StoreError};
 
 use super::lane::Lane;
@@ -61,13 +61,7 @@ impl Remembered {
     }
 
     pub(super) fn change(&self) -> Change<'_> {
-        Change::Put {
-            kind: EntryKind::Browser,
-            key: &self.key,
-            document: &self.document,
-            expires_at: Some(self.until),
-            expect: Expect::Anything,
-        }
+        Change::put(EntryKind::Browser, &self.key, &self.document).until(self.until)
     }
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use contract::time::Instant;
 use serde_json::{Value, json};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{EntryKind, Expect};
 use store::{Store, StoreError};
 
 use super::SignInError;
-use crate::documents::{find, key_of, text};
+use crate::documents::{find, key_of, put};
 use crate::issue::after;
 use crate::secret::Secret;
 
@@ -16,14 +16,8 @@ const LIFE: Duration = Duration::from_mins(15);
 
 pub fn new_code(store: &dyn Store, now: Instant) -> Result<Secret, SignInError> {
     let code = Secret::random("pdpp_signin_")?;
-    let document = text(&json!({ "made_at": now }));
-    let change = Change::Put {
-        kind: EntryKind::SignIn,
-        key: &key_of(code.expose()),
-        document: &document,
-        expires_at: Some(after(now, LIFE)),
-        expect: Expect::Anything,
-    };
+    let made = json!({ "made_at": now });
+    let change = put(EntryKind::SignIn, key_of(code.expose()), &made).until(after(now, LIFE));
     store.apply(&[change], now)?;
     Ok(code)
 }

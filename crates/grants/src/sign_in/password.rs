@@ -5,13 +5,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Store, StoreError};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 
 use super::session::all_ended;
-use crate::documents::{find, text};
+use crate::documents::{find, put};
 use crate::secret::{NoRandomness, random};
 
 const KEY: &str = "owner";
@@ -61,31 +61,19 @@ pub fn set_password(store: &dyn Store, password: &str, now: Instant) -> Result<(
     }
     let salt: [u8; 16] = random()?;
     let hash = derive(password, &salt, COST).ok_or(PasswordError::Function)?;
-    let document = text(&PasswordEntry {
+    let entry = PasswordEntry {
         algorithm: "argon2id".to_owned(),
         cost: COST,
         salt: URL_SAFE_NO_PAD.encode(salt),
         hash: URL_SAFE_NO_PAD.encode(hash),
-    });
-    let put = Change::Put {
-        kind: EntryKind::Password,
-        key: KEY,
-        document: &document,
-        expires_at: None,
-        expect: Expect::Anything,
     };
-    all_ended(store, put, now)?;
+    all_ended(store, put(EntryKind::Password, KEY, &entry), now)?;
     Ok(())
 }
 
 /// Removes the password; one-time codes remain. All sessions end.
 pub fn remove_password(store: &dyn Store, now: Instant) -> Result<(), StoreError> {
-    let remove = Change::Remove {
-        kind: EntryKind::Password,
-        key: KEY,
-        expect: Expect::Anything,
-    };
-    all_ended(store, remove, now)
+    all_ended(store, Change::remove(EntryKind::Password, KEY), now)
 }
 
 pub fn has_password(store: &dyn Store, now: Instant) -> Result<bool, StoreError> {

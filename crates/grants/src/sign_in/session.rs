@@ -13,7 +13,7 @@ use store::{Store, StoreError};
 
 use super::browser::{self, Remembered};
 use super::{SignInError, Visitor, same};
-use crate::documents::{Found, all, find, key_of, text};
+use crate::documents::{Found, all, find, key_of, put};
 use crate::issue::after;
 use crate::secret::{Secret, random_id};
 
@@ -145,25 +145,19 @@ pub(super) fn start(
     let second = Secret::random("pdpp_second_")?;
     let id = random_id("ses_")?;
     let browser = visitor.browser.chars().filter(|c| !c.is_control());
-    let document = text(&SessionEntry {
+    let entry = SessionEntry {
         id: id.clone(),
         browser: browser.take(MAX_BROWSER_CHARS).collect(),
         started_at: now,
         last_used_at: now,
         second: key_of(second.expose()),
         needs_second: false,
-    });
+    };
     let key = key_of(secret.expose());
     let remembered = Remembered::new(visitor.known.as_ref(), now)?;
     let mut changes = with.to_vec();
     changes.push(remembered.change());
-    changes.push(Change::Put {
-        kind: EntryKind::Session,
-        key: &key,
-        document: &document,
-        expires_at: Some(after(now, IDLE)),
-        expect: Expect::Absent,
-    });
+    changes.push(used(key, &entry, Expect::Absent, now));
     let begun = store.apply(&changes, now)?;
     let browser = remembered.secret;
     Ok(begun.then_some(NewSession {
@@ -189,17 +183,11 @@ pub fn session<'a>(
         return Ok(None);
     };
     if after(found.value.last_used_at, NOTED) <= now {
-        let document = text(&SessionEntry {
+        let entry = SessionEntry {
             last_used_at: now,
             ..found.value.clone()
-        });
-        let change = Change::Put {
-            kind: EntryKind::Session,
-            key: &key,
-            document: &document,
-            expires_at: Some(after(now, IDLE)),
-            expect: Expect::Revision(found.revision),
         };
+        let change = used(&key, &entry, Expect::Revision(found.revision), now);
         // A concurrent request noted the same use; a session that was ended meanwhile must not come back.
         if !store.apply(&[change], now)? && store.entry(EntryKind::Session, &key, now)?.is_none() {
             return Ok(None);
@@ -226,18 +214,23 @@ pub fn require_second(
     if found.value.needs_second {
         return Ok(true);
     }
-    let document = text(&SessionEntry {
+    let entry = SessionEntry {
         needs_second: true,
         ..found.value
-    });
-    let change = Change::Put {
-        kind: EntryKind::Session,
-        key: &key,
-        document: &document,
-        expires_at: Some(after(now, IDLE)),
-        expect: Expect::Revision(found.revision),
     };
+    let change = used(key, &entry, Expect::Revision(found.revision), now);
     store.apply(&[change], now)
+}
+
+/// A session that ends when it is idle for as long.
+fn used(
+    key: impl Into<String>,
+    entry: &SessionEntry,
+    expect: Expect,
+    now: Instant,
+) -> Change<'static> {
+    let change = put(EntryKind::Session, key, entry);
+    change.until(after(now, IDLE)).expecting(expect)
 }
 
 impl SessionEntry {
@@ -292,19 +285,14 @@ pub(super) fn all_ended(
     let found = all::<SessionEntry>(store, EntryKind::Session, now)?;
     let mut changes: Vec<Change<'_>> = found.iter().map(|entry| ended(&entry.key)).collect();
     let known = browser::known(store, now)?;
-    changes.extend(known.iter().map(|key| Change::Remove {
-        kind: EntryKind::Browser,
-        key,
-        expect: Expect::Anything,
-    }));
+    let forgotten = known
+        .iter()
+        .map(|key| Change::remove(EntryKind::Browser, key));
+    changes.extend(forgotten);
     changes.push(with);
     store.apply(&changes, now).map(drop)
 }
 
 fn ended(key: &str) -> Change<'_> {
-    Change::Remove {
-        kind: EntryKind::Session,
-        key,
-        expect: Expect::Anything,
-    }
+    Change::remove(EntryKind::Session, key)
 }

@@ -72,11 +72,7 @@ impl<'a> Throttle<'a> {
     /// counted.
     pub fn right(&self, lane: &Lane, now: Instant) {
         if let Lane::Browser(_) = lane {
-            let forget = Change::Remove {
-                kind: EntryKind::WrongGuesses,
-                key: &lane.key(),
-                expect: Expect::Anything,
-            };
+            let forget = Change::remove(EntryKind::WrongGuesses, lane.key());
             // What is not forgotten now is in an hour.
             let _ = self.0.apply(&[forget], now);
         }
@@ -104,18 +100,12 @@ impl<'a> Throttle<'a> {
                 wait
             }
         };
-        let documents: Vec<String> = counted.iter().map(|one| one.count.to_string()).collect();
-        let changes: Vec<Change<'_>> = counted
-            .iter()
-            .zip(&documents)
-            .map(|(wrong, document)| Change::Put {
-                kind: EntryKind::WrongGuesses,
-                key: &wrong.key,
-                document,
-                expires_at: Some(after(now, FORGOTTEN)),
-                expect: wrong.expect,
-            })
-            .collect();
+        let put = |wrong: &Wrong| {
+            Change::put(EntryKind::WrongGuesses, &wrong.key, wrong.count.to_string())
+                .until(after(now, FORGOTTEN))
+                .expecting(wrong.expect)
+        };
+        let changes: Vec<Change<'_>> = counted.iter().map(put).collect();
         Ok(self.0.apply(&changes, now)?.then_some(wait))
     }
 
@@ -142,10 +132,7 @@ mod tests {
     /// Runs a rule on a store of its own.
     fn on_a_store(rule: impl Fn(Throttle<'_>)) {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(at(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(at(0)));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         rule(Throttle::new(&store));
     }

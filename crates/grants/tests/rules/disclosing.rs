@@ -131,10 +131,10 @@ fn a_crash_loses_at_most_what_was_not_flushed_and_the_chain_stays_whole() {
             fs::copy(&path, left.path().join(path.file_name().unwrap())).unwrap();
         }
     }
-    let options = OpenOptions {
-        holder: "after the crash".to_owned(),
-        clock: Arc::clone(&world.clock) as Arc<dyn Clock>,
-    };
+    let options = OpenOptions::new(
+        "after the crash",
+        Arc::clone(&world.clock) as Arc<dyn Clock>,
+    );
     let after = Arc::new(EmbeddedStore::open(left.path(), options).unwrap());
     let kept = entries(&*after);
     assert!((20..=30).contains(&kept), "{kept}");

@@ -94,10 +94,7 @@ impl World {
         let clock = Arc::new(HandClock(AtomicI64::new(noon.0)));
         let store = EmbeddedStore::open(
             folder.path(),
-            OpenOptions {
-                holder: "a test".to_owned(),
-                clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            },
+            OpenOptions::new("a test", Arc::clone(&clock) as Arc<dyn Clock>),
         )
         .unwrap();
         World {

@@ -89,31 +89,20 @@ const SHAPE: Shape = Shape {
     ],
 };
 
-/// What a document is, by its content; a text by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Pdf,
-    Docx,
-    Odt,
-    Pptx,
-    Epub,
-    Html,
-    Txt,
+contract::names! {
+    /// What a document is, by its content; a text by its name.
+    enum Kind {
+        Pdf = "pdf",
+        Docx = "docx",
+        Odt = "odt",
+        Pptx = "pptx",
+        Epub = "epub",
+        Html = "html",
+        Txt = "txt",
+    }
 }
 
 impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Pdf => "pdf",
-            Self::Docx => "docx",
-            Self::Odt => "odt",
-            Self::Pptx => "pptx",
-            Self::Epub => "epub",
-            Self::Html => "html",
-            Self::Txt => "txt",
-        }
-    }
-
     fn detect(head: &[u8], name: &str) -> Option<Self> {
         let has = |what: &str| head.windows(what.len()).any(|at| at == what.as_bytes());
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);

@@ -30,12 +30,7 @@ impl Headed {
         told: &Told,
     ) -> Result<Option<Self>, InputError> {
         if let Some(names) = &sheet.columns {
-            return Ok(Some(Self::named(
-                rows,
-                VecDeque::new(),
-                0,
-                unique_names(names),
-            )));
+            return Ok(Some(Self::columns(rows, names)));
         }
         let mut ready = first_rows(&mut *rows)?;
         let Some(most) = ready.iter().map(|row| filled(&row.cells)).max() else {
@@ -87,12 +82,7 @@ impl Headed {
         declared: &[&str],
     ) -> Result<Option<Self>, InputError> {
         if let Some(names) = &sheet.columns {
-            return Ok(Some(Self::named(
-                rows,
-                VecDeque::new(),
-                0,
-                unique_names(names),
-            )));
+            return Ok(Some(Self::columns(rows, names)));
         }
         let mut ready = first_rows(&mut *rows)?;
         if ready.is_empty() {
@@ -118,6 +108,11 @@ impl Headed {
         };
         ready.drain(..=at);
         Ok(Some(Self::named(rows, ready, from, names)))
+    }
+
+    /// A table whose columns are named outside its rows.
+    fn columns(rows: Box<dyn SheetRows>, names: &[String]) -> Self {
+        Self::named(rows, VecDeque::new(), 0, unique_names(names))
     }
 
     fn named(

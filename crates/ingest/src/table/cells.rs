@@ -4,27 +4,12 @@
 use contract::time::Instant;
 use jiff::civil::{Date, Time};
 
-/// In which order day, month and year are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DateOrder {
-    DayMonthYear,
-    MonthDayYear,
-    YearMonthDay,
-}
-
-impl DateOrder {
-    pub(crate) const ALL: [Self; 3] = [Self::DayMonthYear, Self::MonthDayYear, Self::YearMonthDay];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::DayMonthYear => "day-month-year",
-            Self::MonthDayYear => "month-day-year",
-            Self::YearMonthDay => "year-month-day",
-        }
-    }
-
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.as_str() == name)
+contract::names! {
+    /// In which order day, month and year are written.
+    pub(crate) enum DateOrder {
+        DayMonthYear = "day-month-year",
+        MonthDayYear = "month-day-year",
+        YearMonthDay = "year-month-day",
     }
 }
 

@@ -67,7 +67,7 @@ impl TableHints {
 impl CellHint {
     pub(crate) fn of_field(field: &FieldDeclaration) -> Option<Self> {
         let hint = field_hint(field)?;
-        let order = hint.date.as_deref().and_then(DateOrder::parse);
+        let order = hint.date.as_deref().and_then(DateOrder::named);
         let decimal = hint.decimal.and_then(|sign| sign.chars().next());
         order.map(Self::Date).or(decimal.map(Self::Decimal))
     }

@@ -34,38 +34,18 @@ impl WrittenDate {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldType {
-    Text,
-    Integer,
-    Number,
-    Boolean,
-    /// A day, with or without a time.
-    Date,
+contract::names! {
+    pub enum ToldType {
+        Text = "text",
+        Integer = "integer",
+        Number = "number",
+        Boolean = "boolean",
+        /// A day, with or without a time.
+        Date = "date",
+    }
 }
 
 impl ToldType {
-    pub fn parse(name: &str) -> Option<Self> {
-        let all = [
-            Self::Text,
-            Self::Integer,
-            Self::Number,
-            Self::Boolean,
-            Self::Date,
-        ];
-        all.into_iter().find(|one| one.as_str() == name)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-        }
-    }
-
     /// Whether a column was found to hold this.
     pub(super) fn is(self, kind: Kind) -> bool {
         match self {

@@ -214,30 +214,19 @@ fn choices(allowed: &[String]) -> String {
     }
 }
 
-/// A form that texts are declared to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Date,
-    DateTime,
-    Time,
-    Email,
-    Uri,
-    Uuid,
+contract::names! {
+    /// A form that texts are declared to have.
+    enum Format {
+        Date = "date",
+        DateTime = "date-time",
+        Time = "time",
+        Email = "email",
+        Uri = "uri",
+        Uuid = "uuid",
+    }
 }
 
 impl Format {
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "date" => Some(Self::Date),
-            "date-time" => Some(Self::DateTime),
-            "time" => Some(Self::Time),
-            "email" => Some(Self::Email),
-            "uri" => Some(Self::Uri),
-            "uuid" => Some(Self::Uuid),
-            _ => None,
-        }
-    }
-
     fn described(self) -> &'static str {
         match self {
             Self::Date => "a date such as 2026-03-01",

@@ -14,27 +14,17 @@ use crate::answer::Answered;
 use crate::answer::schema::capability::Capabilities;
 use crate::answer::schema::document::{Connector, Stream};
 use crate::answer::schema::{Document, FullSchema};
-use crate::args::{Arguments as _, Choice, Chosen, Schema, arguments};
+use crate::args::{Arguments as _, Chosen, Schema, arguments};
 use crate::budget;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::reply::{Reply, ToolResult};
 use crate::text::{paging, plain};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Compact,
-    Full,
-}
-
-impl Choice for Detail {
-    const ALL: &'static [Self] = &[Self::Compact, Self::Full];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Compact => "compact",
-            Self::Full => "full",
-        }
+contract::names! {
+    enum Detail {
+        Compact = "compact",
+        Full = "full",
     }
 }
 

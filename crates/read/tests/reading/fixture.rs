@@ -49,10 +49,7 @@ pub(crate) struct World {
 }
 
 fn open(folder: &tempfile::TempDir) -> Arc<dyn Store> {
-    let options = OpenOptions {
-        holder: "a test of the reader".to_owned(),
-        clock: Arc::new(NOON),
-    };
+    let options = OpenOptions::new("a test of the reader", Arc::new(NOON));
     Arc::new(EmbeddedStore::open(folder.path(), options).unwrap())
 }
 

@@ -328,10 +328,10 @@ fn a_client_expands_what_it_is_granted() {
 #[test]
 fn bytes_are_reached_through_the_record_that_points_at_them() {
     let world = world();
-    let at = store::StreamRef {
-        connection: contract::ConnectionId::parse("work").unwrap(),
-        stream: stream("attachments"),
-    };
+    let at = store::StreamRef::new(
+        &contract::ConnectionId::parse("work").unwrap(),
+        &stream("attachments"),
+    );
     let key = contract::RecordKey::single("a1").unwrap();
     let blob = world
         .store

@@ -78,7 +78,7 @@ struct DayOfCalls {
     calls: Vec<CallRow>,
 }
 
-struct Asked {
+struct ActivityQuery {
     id: String,
     q: String,
     before: Option<u64>,
@@ -90,7 +90,7 @@ struct Asked {
     verifies: bool,
 }
 
-impl Asked {
+impl ActivityQuery {
     fn new(id: &str, form: &Form) -> Self {
         Self {
             id: id.to_owned(),
@@ -128,10 +128,8 @@ impl Asked {
 
 /// `GET /grants/{id}/activity`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
-    let asked = Asked::new(context.part(0), &Form::from_query(context.query())?);
+    let session = session::signed_in(&context).await?;
+    let asked = ActivityQuery::new(context.part(0), &Form::from_query(context.query())?);
     let service = Arc::clone(&context.service);
     let read = blocking(Arc::clone(&service), move |service| {
         Ok((read(service, &asked)?, asked))
@@ -189,7 +187,7 @@ struct Read {
     proof: String,
 }
 
-fn read(service: &Service, asked: &Asked) -> Result<Read, Problem> {
+fn read(service: &Service, asked: &ActivityQuery) -> Result<Read, Problem> {
     flush_disclosures(service);
     let shown = grants::show(&*service.store, &asked.id, service.now(), 0);
     let overview = shown.map_err(|error| problem(&error))?.overview;
@@ -328,7 +326,7 @@ fn matching(known: &Known, q: &str, found: &BTreeSet<String>) -> Vec<(String, u6
     records
 }
 
-fn days(calls: &[DisclosedCall], asked: &Asked, titles: &Titles) -> Vec<DayOfCalls> {
+fn days(calls: &[DisclosedCall], asked: &ActivityQuery, titles: &Titles) -> Vec<DayOfCalls> {
     let mut days: Vec<DayOfCalls> = Vec::new();
     for call in calls {
         let name = Instant::parse(&call.at).map(day_name).unwrap_or_default();

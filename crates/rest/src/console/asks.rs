@@ -63,9 +63,7 @@ pub(super) fn problem(error: AskError) -> Problem {
 
 /// `GET /asks/{id}`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let id = context.part(0).to_owned();
     let read = blocking(Arc::clone(&context.service), move |service| {
         let proposal = step_up::proposal(&*service.store, &id, service.now());
@@ -124,10 +122,7 @@ fn line(service: &Service, row: &ExtendedRow) -> RowLine {
 
 /// `POST /asks/{id}`
 pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (session, form) = session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     let (digest, decision) = (
         form.value("digest").to_owned(),
@@ -135,7 +130,7 @@ pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
     );
     let decided = blocking(Arc::clone(&context.service), move |service| {
         let (store, now) = (&*service.store, service.now());
-        if let Some(allowance) = Allowance::parse(&decision) {
+        if let Some(allowance) = Allowance::named(&decision) {
             let extension = step_up::allow(store, &id, &digest, allowance, now).map_err(problem)?;
             service.notices.tell(&Event::Approved);
             return Ok((extension.grant_id, words(allowance)));
@@ -174,10 +169,7 @@ fn words(allowance: Allowance) -> &'static str {
 
 /// `POST /grants/{id}/asking`: lets its client ask for more, or not; and takes back what was allowed beside it.
 pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
-    let form = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok((_, form)) => form,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (_, form) = session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     let back = format!("/grants/{id}");
     let change = form.value("change").to_owned();

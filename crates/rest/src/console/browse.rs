@@ -90,10 +90,7 @@ struct StreamPage {
 
 /// `GET /browse`
 pub(super) async fn index(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let sources = Sources::read(&viewer).await?;
     let cards = sources.0.iter().map(|source| card(&viewer, source));
     let page = BrowsePage {
@@ -130,10 +127,7 @@ pub(super) fn stream_address(connection: &str, stream: &str) -> Address {
 
 /// `GET /browse/{connection_id}/{stream}`
 pub(super) async fn stream(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let (connection, name) = (context.part(0).to_owned(), context.part(1).to_owned());
     drop(context);
     let name = crate::query_params::stream(&name, viewer.is_owner())?;

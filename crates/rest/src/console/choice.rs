@@ -176,10 +176,7 @@ fn source_row(
                 Some(asked)
             }
         };
-        let stream_ref = StreamRef {
-            connection: connection.id.clone(),
-            stream: stream.name.clone(),
-        };
+        let stream_ref = StreamRef::new(&connection.id, &stream.name);
         let records = entered.counts.get(&stream_ref).copied().unwrap_or_default();
         total += records;
         let mut row = stream_row(&connection.id, stream, asked, entered.form);
@@ -343,14 +340,9 @@ pub(super) fn ticked(form: &Form, offered: &[SourceRow]) -> Vec<ChosenStream> {
 pub(super) fn choice(form: &Form, now: Instant, offered: &[SourceRow]) -> Choice {
     let is_part = form.value("all").is_empty();
     let streams = is_part.then(|| ticked(form, offered));
-    let access_mode = match form.value("mode") {
-        "single_use" => Some(AccessMode::SingleUse),
-        "continuous" => Some(AccessMode::Continuous),
-        _ => None,
-    };
     Choice {
         streams,
-        access_mode,
+        access_mode: AccessMode::named(form.value("mode")),
         expires_at: Some(end(form, now)),
         ai_training_affirmed: form.value("training") == "yes",
     }
@@ -418,7 +410,7 @@ fn rules(form: &Form, member: &str, value: &str) -> (Vec<RowRule>, Vec<String>) 
 }
 
 /// The form's fields that choose a stream so.
-pub(super) fn pairs_of(chosen: &ChosenStream) -> Vec<(String, String)> {
+pub(super) fn pairs_of(chosen: &ChosenStream) -> Result<Vec<(String, String)>, Problem> {
     let value = format!("{}/{}", chosen.connection_id, chosen.stream);
     let mut pairs = vec![("stream".to_owned(), value.clone())];
     let fields = chosen.fields.iter().flatten();
@@ -430,7 +422,9 @@ pub(super) fn pairs_of(chosen: &ChosenStream) -> Vec<(String, String)> {
     }
     for (member, rules) in [("only", &chosen.only), ("except", &chosen.except)] {
         for rule in rules {
-            let document = serde_json::to_string(rule).unwrap_or_default();
+            // Without its rules a choice would be wider.
+            let document = serde_json::to_string(rule)
+                .map_err(|error| Problem::internal("a rule could not be written", &error))?;
             pairs.push((format!("{member}-rule:{value}"), document));
         }
     }
@@ -446,7 +440,7 @@ pub(super) fn pairs_of(chosen: &ChosenStream) -> Vec<(String, String)> {
     for (field, how) in &chosen.redact {
         pairs.push((format!("redact:{value}/{field}"), how.clone()));
     }
-    pairs
+    Ok(pairs)
 }
 
 #[cfg(test)]

@@ -61,9 +61,7 @@ struct StreamRow {
 
 /// `GET /connections`
 pub(super) async fn index(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let rows = blocking(Arc::clone(&context.service), |service| {
         let stats = service
             .store
@@ -97,9 +95,7 @@ fn kind(service: &Service, connection: &Connection) -> String {
 
 /// `GET /connections/{id}`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let frame = Frame::new(&session, Section::Settings);
     let id = context.part(0).to_owned();
     let page = blocking(Arc::clone(&context.service), move |service| {
@@ -170,10 +166,7 @@ fn problem(error: &StoreError) -> Problem {
 
 /// `POST /connections/{id}/rename`
 pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (session, form) = session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     let frame = Frame::new(&session, Section::Settings);
     let renamed = blocking(Arc::clone(&context.service), move |service| {
@@ -196,10 +189,7 @@ pub(super) async fn rename(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /connections/{id}/remove`: erases it, once its id was typed.
 pub(super) async fn remove(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (session, form) = session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     let frame = Frame::new(&session, Section::Settings);
     let removed = blocking(Arc::clone(&context.service), move |service| {

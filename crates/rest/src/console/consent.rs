@@ -83,9 +83,7 @@ pub(crate) fn consent_path(request: &str) -> String {
 
 /// `GET /consent`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let form = Form::from_query(context.query())?;
     let form = blocking(Arc::clone(&context.service), move |service| {
         let asked = service.issuer().asked(form.value("request"));
@@ -100,18 +98,13 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 /// `POST /consent`: the form once more, as it was filled in, with the figures of now.
 pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
-    match signed_in_form(&mut context).await? {
-        Ok((session, form)) => page(context.service, &session, form, Vec::new()).await,
-        Err(elsewhere) => Ok(elsewhere),
-    }
+    let (session, form) = signed_in_form(&mut context).await?;
+    page(context.service, &session, form, Vec::new()).await
 }
 
 /// `POST /consent/review`: freezes the choice and shows it.
 pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match signed_in_form(&mut context).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = signed_in_form(&mut context).await?;
     if is_narrowed(&form) {
         return page(context.service, &session, form, Vec::new()).await;
     }
@@ -144,10 +137,7 @@ pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /consent/approve`
 pub(super) async fn approve(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match signed_in_form(&mut context).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = signed_in_form(&mut context).await?;
     let (request, digest) = (
         form.value("request").to_owned(),
         form.value("digest").to_owned(),
@@ -165,10 +155,7 @@ pub(super) async fn approve(mut context: RequestContext) -> HandlerResult {
 
 /// `POST /consent/deny`
 pub(super) async fn deny(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match signed_in_form(&mut context).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = signed_in_form(&mut context).await?;
     let request = form.value("request").to_owned();
     let decider = session.clone();
     let answer = blocking(context.service, move |service| {
@@ -191,18 +178,15 @@ fn decision_response(answer: &Answer, session: &Session, approved: bool) -> Hand
     }
 }
 
-/// The session and the form of a decision, or the redirect to sign in.
-async fn signed_in_form(
-    context: &mut RequestContext,
-) -> Result<Result<(Session, Form), axum::response::Response>, Problem> {
+/// The session and the form of a decision; who has to sign in comes back to the request.
+async fn signed_in_form(context: &mut RequestContext) -> Result<(Session, Form), Problem> {
     let form = Form::read(context).await?;
-    let Some(session) = session::session(context).await? else {
-        let back =
-            utf8_percent_encode(&consent_path(form.value("request")), NON_ALPHANUMERIC).to_string();
-        return Ok(Err(see_other(&format!("/sign-in?return_to={back}"))));
-    };
+    let session = session::session(context).await?.ok_or_else(|| {
+        let back = consent_path(form.value("request"));
+        Problem::redirect(session::sign_in_and_return(&back))
+    })?;
     session::check_form(&session, context, &form)?;
-    Ok(Ok((session, form)))
+    Ok((session, form))
 }
 
 async fn page(

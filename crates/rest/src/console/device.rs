@@ -24,9 +24,7 @@ struct DevicePage<'a> {
 
 /// `GET /device`: a link with the code fills in the form, which the person still has to send.
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let form = Form::from_query(context.query())?;
     let page = DevicePage {
         frame: Frame::new(&session, Section::Grants),
@@ -39,9 +37,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 /// `POST /device`
 pub(super) async fn enter(mut context: RequestContext) -> HandlerResult {
     let form = Form::read(&mut context).await?;
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     session::check_form(&session, &context, &form)?;
     let code = form.value("user_code").to_owned();
     let lane = Lane::Browser(session.id().to_owned());

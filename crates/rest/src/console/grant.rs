@@ -273,9 +273,7 @@ pub(super) fn record_link(handle: &str, titles: &Titles) -> RecordLink {
 
 /// `GET /grants/{id}`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let id = context.part(0).to_owned();
     let shown = blocking(Arc::clone(&context.service), move |service| {
         flush_disclosures(service);
@@ -320,10 +318,7 @@ fn budget_line(state: &BudgetState) -> String {
 
 /// `POST /grants/{id}/budget`: sets how much may be read in a day, pauses, or goes on.
 pub(super) async fn change_budget(mut context: RequestContext) -> HandlerResult {
-    let form = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok((_, form)) => form,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (_, form) = session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     let back = format!("/grants/{id}");
     blocking(Arc::clone(&context.service), move |service| {
@@ -426,9 +421,7 @@ fn parts(service: &Service, overview: &Overview) -> Result<Vec<Part>, Problem> {
 
 /// `GET /grants/{id}/end`: asks once.
 pub(super) async fn ask_to_end(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let id = context.part(0).to_owned();
     let shown = blocking(context.service, move |service| {
         grants::show(&*service.store, &id, service.now(), 0).map_err(|error| problem(&error))
@@ -448,9 +441,7 @@ pub(super) async fn ask_to_end(context: RequestContext) -> HandlerResult {
 
 /// `POST /grants/{id}/revoke`
 pub(super) async fn revoke(mut context: RequestContext) -> HandlerResult {
-    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
-        return Ok(sign_in);
-    }
+    session::sent_form(&mut context, "/sign-in").await?;
     let id = context.part(0).to_owned();
     blocking(Arc::clone(&context.service), move |service| {
         grants::revoke(&*service.store, &id, service.now()).map_err(|error| problem(&error))

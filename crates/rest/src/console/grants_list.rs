@@ -27,9 +27,7 @@ struct GrantsPage {
 
 /// `GET /grants`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let listed = blocking(Arc::clone(&context.service), |service| {
         flush_disclosures(service);
         grants::list(&*service.store, service.now())

@@ -120,9 +120,7 @@ struct ImportedPage {
 
 /// `GET /import`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let all = Form::from_query(context.query())?.value("all") == "1";
     let frame = Frame::new(&session, Section::Import);
     let page = blocking(context.service, move |service| {
@@ -223,9 +221,7 @@ async fn look_at(service: &Arc<Service>, staged: Staged, form: Form) {
 
 /// `GET /import/{id}`: how far an upload is, and what came of it.
 pub(super) async fn show_upload(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let frame = Frame::new(&session, Section::Import);
     let id = context.part(0).to_owned();
     let service = context.service;
@@ -283,10 +279,7 @@ fn gone() -> Problem {
 
 /// `POST /import/{id}`: tries, imports or discards what was uploaded.
 pub(super) async fn decide(mut context: RequestContext) -> HandlerResult {
-    let (_, form) = match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (_, form) = session::sent_form(&mut context, SIGN_IN).await?;
     let staged = Staged::find(&root(&context.service)?, context.part(0));
     let staged = staged.ok_or_else(gone)?;
     let (service, id) = (context.service, staged.id.clone());
@@ -401,11 +394,11 @@ fn review(
 
 fn title(group: &Group) -> String {
     let Some(export) = group.export else {
-        let of = |what: &str, title: &str| label(&format!("{what} {title}"));
+        let titled = |what: &str, title: &str| label(&format!("{what} {title}"));
         return match group.table().map(|file| (file.format(), file.title())) {
-            Some((Format::Csv | Format::Json, title)) => of("Table", title),
-            Some((Format::Workbook, title)) => of("Workbook", title),
-            Some((Format::Database, title)) => of("Database", title),
+            Some((Format::Csv | Format::Json, title)) => titled("Table", title),
+            Some((Format::Workbook, title)) => titled("Workbook", title),
+            Some((Format::Database, title)) => titled("Database", title),
             _ => "JSON lines".to_owned(),
         };
     };

@@ -89,9 +89,7 @@ struct AgentRow {
 
 /// `GET /grants/new`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let asked = Form::from_query(context.query())?;
     let from = asked.value("from").to_owned();
     let form = blocking(Arc::clone(&context.service), move |service| {
@@ -101,25 +99,20 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
         }
         let shown = grants::show(&*service.store, &from, service.now(), 0);
         let shown = shown.map_err(|error| super::grant::problem(&error))?;
-        Ok(Form::from_pairs(like(&shown.overview)))
+        Ok(Form::from_pairs(like(&shown.overview)?))
     });
     page(&context.service, &session, form.await?, Vec::new()).await
 }
 
 /// `POST /grants/new`: the form once more, as it was filled in.
 pub(super) async fn change(mut context: RequestContext) -> HandlerResult {
-    match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok((session, form)) => page(&context.service, &session, form, Vec::new()).await,
-        Err(elsewhere) => Ok(elsewhere),
-    }
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
+    page(&context.service, &session, form, Vec::new()).await
 }
 
 /// `POST /grants/new/review`
 pub(super) async fn review(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
     if is_narrowed(&form) {
         return page(&context.service, &session, form, Vec::new()).await;
     }
@@ -145,7 +138,7 @@ struct Looked {
 
 impl Looked {
     fn new(service: &Service, form: &Form) -> Result<Result<Self, Vec<String>>, Problem> {
-        let asked = Asked::new(service, form)?;
+        let asked = GrantRequest::new(service, form)?;
         let looked = preview(
             &*service.store,
             &asked.selection,
@@ -197,10 +190,7 @@ async fn review_page(
 
 /// `POST /grants/new/issue`
 pub(super) async fn make(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, SIGN_IN).await? {
-        Ok(sent) => sent,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let (session, form) = session::sent_form(&mut context, SIGN_IN).await?;
     let made = blocking(Arc::clone(&context.service), move |service| {
         let looked = match Looked::new(service, &form)? {
             Ok(looked) if looked.preview.digest() == form.value("digest") => looked,
@@ -285,19 +275,16 @@ fn agents(service: &Service, form: &Form) -> Vec<AgentRow> {
 }
 
 /// What a form asks for.
-struct Asked {
+struct GrantRequest {
     client: String,
     selection: Selection,
     ends: Instant,
 }
 
-impl Asked {
+impl GrantRequest {
     fn new(service: &Service, form: &Form) -> Result<Self, Problem> {
         let offered = choice::rows(service, None, form)?;
-        let mode = match form.value("mode") {
-            "single_use" => AccessMode::SingleUse,
-            _ => AccessMode::Continuous,
-        };
+        let mode = AccessMode::named(form.value("mode")).unwrap_or(AccessMode::Continuous);
         Ok(Self {
             client: client_name(form).to_owned(),
             selection: Selection::from_choice(choice::ticked(form, &offered), mode),
@@ -353,16 +340,16 @@ fn mistakes(error: IssueError) -> Result<Vec<String>, Problem> {
 
 /// The form filled in with what a grant gives. A limit to single records has no place in it, and is told as gone in the
 /// review.
-fn like(overview: &Overview) -> Vec<(String, String)> {
+fn like(overview: &Overview) -> Result<Vec<(String, String)>, Problem> {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     let mut pairs = vec![
         pair("from", overview.id.clone()),
         pair("client", client(overview)),
     ];
     for row in &overview.streams {
-        pairs.extend(choice::pairs_of(&row.chosen()));
+        pairs.extend(choice::pairs_of(&row.chosen())?);
     }
-    pairs
+    Ok(pairs)
 }
 
 /// What the earlier grant gives and this one would not, and the other way round.

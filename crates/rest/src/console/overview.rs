@@ -78,10 +78,7 @@ struct Own {
 
 /// `GET /` for a browser.
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Overview).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Overview).await?;
     let sources = Sources::read(&viewer).await?;
     let streams = timed_streams(&viewer, &sources, None).await?;
     let (counts, unit) = spread(&viewer, &streams).await?;

@@ -120,10 +120,7 @@ fn not_there(problem: Problem) -> Problem {
 
 /// `GET /records/{connection_id}/{stream}/{record_id}`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let path = [context.part(0), context.part(1), context.part(2)].map(str::to_owned);
     drop(context);
     let quoted = citation::check(&viewer, path.each_ref().map(String::as_str)).await?;

@@ -175,10 +175,7 @@ fn year(year: u16) -> TimeRange {
 
 /// `GET /search`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Search).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Search).await?;
     let question = Question::from_params(&viewer.params)?;
     let kept = viewer.here.pairs().iter();
     let kept =

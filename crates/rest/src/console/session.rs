@@ -9,7 +9,6 @@ use grants::Secret;
 use grants::sign_in::{self, BROWSER_LIFE, Presented, Session};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::see_other;
 use crate::form::Form;
 use crate::owner::blocking;
 use crate::problem::Problem;
@@ -20,6 +19,7 @@ use crate::table::RequestContext;
 const COOKIE_SECONDS: u64 = 7 * 24 * 60 * 60;
 /// The cookie that recognises a browser in which the owner has signed in before. It does not sign in.
 pub(super) const BROWSER: &str = "browser";
+const SIGN_IN: &str = "/sign-in";
 const MAX_RETURN_BYTES: usize = 2_048;
 
 /// The owner's session, if this browser is signed in. The future borrows nothing of the request, whose body is not
@@ -66,17 +66,28 @@ pub(super) fn csrf_token(session: &Session) -> String {
     session.csrf_token().expose().to_owned()
 }
 
-/// The session and the form it sent, or the redirect to sign in. A form of another site is refused.
+/// The session; where there is none, the owner signs in and comes back.
+pub(super) fn signed_in(
+    context: &RequestContext,
+) -> impl Future<Output = Result<Session, Problem>> + Send + use<> {
+    let session = session(context);
+    let sign_in = match context.target.as_str() {
+        "/" => SIGN_IN.to_owned(),
+        target => sign_in_and_return(target),
+    };
+    async move { session.await?.ok_or_else(|| Problem::redirect(sign_in)) }
+}
+
+/// The session and the form it sent. A form of another site is refused.
 pub(super) async fn sent_form(
     context: &mut RequestContext,
     sign_in: &str,
-) -> Result<Result<(Session, Form), Response>, Problem> {
+) -> Result<(Session, Form), Problem> {
     let form = Form::read(context).await?;
-    let Some(session) = session(context).await? else {
-        return Ok(Err(see_other(sign_in)));
-    };
+    let session = session(context).await?;
+    let session = session.ok_or_else(|| Problem::redirect(sign_in.to_owned()))?;
     check_form(&session, context, &form)?;
-    Ok(Ok((session, form)))
+    Ok((session, form))
 }
 
 /// Refuses a form that does not come from a page of this session.
@@ -110,13 +121,10 @@ pub(super) fn is_cross_origin(context: &RequestContext) -> bool {
     site || said("origin").is_some_and(|origin| !origin.to_str().is_ok_and(ours))
 }
 
-/// Redirects to sign in, and back afterwards.
-pub(super) fn to_sign_in(context: &RequestContext) -> Response {
-    if context.target == "/" {
-        return see_other("/sign-in");
-    }
-    let back = utf8_percent_encode(&context.target, NON_ALPHANUMERIC);
-    see_other(&format!("/sign-in?return_to={back}"))
+/// Where the owner signs in and comes back from.
+pub(super) fn sign_in_and_return(target: &str) -> String {
+    let back = utf8_percent_encode(target, NON_ALPHANUMERIC);
+    format!("{SIGN_IN}?return_to={back}")
 }
 
 /// The path, if it is one of this server that is safe to redirect to.

@@ -44,9 +44,7 @@ impl SessionRow {
 
 /// `GET /sessions`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     let found = blocking(context.service, |service| {
         sessions(&*service.store, service.now())
             .map_err(|error| Problem::internal("the sessions could not be listed", &error))
@@ -83,10 +81,7 @@ async fn end_sessions(
     + Send
     + 'static,
 ) -> HandlerResult {
-    let (session, _) = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (session, _) = session::sent_form(&mut context, "/sign-in").await?;
     blocking(Arc::clone(&context.service), move |service| {
         end(&*service.store, session.id(), service.now())
             .map_err(|error| Problem::internal("a session could not be ended", &error))

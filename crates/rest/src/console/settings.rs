@@ -48,9 +48,7 @@ struct SettingsPage {
 
 /// `GET /settings`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let Some(session) = session::session(&context).await? else {
-        return Ok(session::to_sign_in(&context));
-    };
+    let session = session::signed_in(&context).await?;
     settings(&context.service, &session, StatusCode::OK, String::new()).await
 }
 
@@ -69,10 +67,7 @@ async fn settings(
 
 /// `POST /settings/password`: sets a password. Every browser has to sign in with it then.
 pub(super) async fn password(mut context: RequestContext) -> HandlerResult {
-    let (session, form) = match session::sent_form(&mut context, "/sign-in").await? {
-        Ok(sent) => sent,
-        Err(sign_in) => return Ok(sign_in),
-    };
+    let (session, form) = session::sent_form(&mut context, "/sign-in").await?;
     let service = Arc::clone(&context.service);
     let mut mistake = refusal(&context, &session, &form).await?;
     if mistake.is_none() {
@@ -194,7 +189,7 @@ fn findings(looked: &Inspection) -> Vec<String> {
             .map(|why| format!("Nothing can be written: {why}")),
     );
     findings.extend(looked.unmarked.clone());
-    if looked.waiting_disclosures > 0 {
+    if looked.waiting > 0 {
         findings.push("Some entries of the log wait to be written.".to_owned());
     }
     findings
@@ -202,9 +197,7 @@ fn findings(looked: &Inspection) -> Vec<String> {
 
 /// `POST /settings/backup`: everything as one archive, which `pdpp restore` takes.
 pub(super) async fn backup(mut context: RequestContext) -> HandlerResult {
-    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
-        return Ok(sign_in);
-    }
+    session::sent_form(&mut context, "/sign-in").await?;
     let mut response = maintenance::backup(context).await?;
     for (name, value) in [
         (

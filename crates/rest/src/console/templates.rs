@@ -76,7 +76,7 @@ pub(super) fn applied(
             fields,
             redact,
             ..chosen
-        }));
+        })?);
     }
     Ok(Form::from_pairs(pairs))
 }

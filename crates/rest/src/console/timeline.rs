@@ -76,10 +76,7 @@ struct MoreLink {
 
 /// `GET /timeline`
 pub(super) async fn show(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Timeline).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Timeline).await?;
     let sources = Sources::read(&viewer).await?;
     let connection = viewer.params.text("connection").map(str::to_owned);
     if let Some(id) = connection.as_deref()
@@ -90,7 +87,7 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
             .with_hint("the timeline without it has all connections")
             .into());
     }
-    let asked = viewer.params.text("day").map(Asked::parse).transpose()?;
+    let asked = viewer.params.text("day").map(Period::parse).transpose()?;
     let streams = timed_streams(&viewer, &sources, connection.as_deref()).await?;
     let known = Known::read(&viewer, &streams, asked).await?;
     let day = known.day;
@@ -122,12 +119,12 @@ pub(super) async fn show(context: RequestContext) -> HandlerResult {
 
 /// What the address asks for: a day, or a month or year, which opens at its first day that has records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Asked {
+struct Period {
     day: Date,
     unit: Granularity,
 }
 
-impl Asked {
+impl Period {
     fn parse(text: &str) -> Result<Self, Problem> {
         let units = [
             ("", Granularity::Day, 10),
@@ -172,7 +169,7 @@ impl Known {
     async fn read(
         viewer: &Viewer,
         streams: &[TimedStream],
-        asked: Option<Asked>,
+        asked: Option<Period>,
     ) -> Result<Self, Problem> {
         let today = moment::today(viewer.service.now());
         let by_year = counts(viewer, streams, Days::default(), Granularity::Year).await?;
@@ -401,7 +398,7 @@ mod tests {
     #[test]
     fn a_day_a_month_and_a_year_can_be_asked_for() {
         let asked =
-            |text: &str| Asked::parse(text).map(|asked| (asked.day.to_string(), asked.unit));
+            |text: &str| Period::parse(text).map(|asked| (asked.day.to_string(), asked.unit));
         for (text, day, unit) in [
             ("2009-03-05", "2009-03-05", Granularity::Day),
             ("2009-03", "2009-03-01", Granularity::Month),
@@ -410,7 +407,7 @@ mod tests {
             assert_eq!(asked(text).unwrap(), (day.to_owned(), unit));
         }
         for text in ["tomorrow", "2009-13", "09", "2009-02-30", "+009"] {
-            assert!(Asked::parse(text).is_err(), "{text}");
+            assert!(Period::parse(text).is_err(), "{text}");
         }
     }
 }

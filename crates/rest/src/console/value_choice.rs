@@ -90,14 +90,14 @@ pub(super) async fn figures(
         let Ok(stream) = StreamName::parse(name) else {
             continue;
         };
-        let of = OwnStream {
+        let stream = OwnStream {
             service: Arc::clone(&service),
             reader: reader.clone(),
             connection: connection.to_owned(),
             stream,
         };
-        let values = of.values(&form).await?;
-        let inside = of.inside(&form, &value).await?;
+        let values = stream.values(&form).await?;
+        let inside = stream.inside(&form, &value).await?;
         all.push(Figures {
             value,
             values,
@@ -148,8 +148,8 @@ impl OwnStream {
     }
 
     fn row(&self, title: &str, values: Vec<Value>, form: &Form) -> FieldValues {
-        let of = format!("{}/{}", self.connection, self.stream);
-        let (only, never) = (format!("only:{of}"), format!("except:{of}"));
+        let name = format!("{}/{}", self.connection, self.stream);
+        let (only, never) = (format!("only:{name}"), format!("except:{name}"));
         let chosen = |name: &str, condition: &str| form.values(name).any(|one| one == condition);
         let row = |value: Value| ValueRow {
             shown: one_line(&value.text, VALUE_CHARS),

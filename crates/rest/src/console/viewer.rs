@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
 use contract::grant::Authority;
 use grants::Overview;
 use read::{Disclosures, GrantReader};
@@ -33,17 +32,14 @@ impl Viewer {
     pub(super) fn enter(
         context: &RequestContext,
         section: Section,
-    ) -> impl Future<Output = Result<Result<Self, Response>, Problem>> + Send + use<> {
-        let session = session::session(context);
-        let sign_in = session::to_sign_in(context);
+    ) -> impl Future<Output = Result<Self, Problem>> + Send + use<> {
+        let session = session::signed_in(context);
         let service = Arc::clone(&context.service);
         let here = Address::parse(&context.target);
         let params = here.params();
         let told = Arc::clone(&context.seen_as);
         async move {
-            let Some(session) = session.await? else {
-                return Ok(Err(sign_in));
-            };
+            let session = session.await?;
             let params = params?;
             let mut frame = Frame::new(&session, section);
             let mut settings = service.reader_settings.clone();
@@ -58,13 +54,13 @@ impl Viewer {
                     authority
                 }
             };
-            Ok(Ok(Self {
+            Ok(Self {
                 reader: GrantReader::new(service.store.clone(), authority, settings),
                 service,
                 frame,
                 params,
                 here,
-            }))
+            })
         }
     }
 

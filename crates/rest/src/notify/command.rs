@@ -22,9 +22,13 @@ pub fn notify_by_command(command: String) -> io::Result<Notify> {
         .name("notify".to_owned())
         .spawn(move || run_all(&command, &events))?;
     Ok(Arc::new(move |event: &Event| {
-        let text = serde_json::to_string(event).unwrap_or_default();
-        if sender.try_send(text).is_err() {
-            tracing::warn!("an event was dropped: the command for events is too slow");
+        match serde_json::to_string(event) {
+            Ok(text) => {
+                if sender.try_send(text).is_err() {
+                    tracing::warn!("an event was dropped: the command for events is too slow");
+                }
+            }
+            Err(error) => tracing::error!(%error, "an event was dropped: it cannot be written"),
         }
     }))
 }

@@ -182,13 +182,8 @@ impl RegistrationLimit {
             let (mut bucket, expect) = self.kept(key, now)?;
             // Other nodes may have used it up meanwhile; it is full then whatever is added.
             let _ = bucket.take(rate, 1, now);
-            counted.push(Change::Put {
-                kind: EntryKind::Limit,
-                key,
-                document: "",
-                expires_at: Some(bucket.is_full_from()),
-                expect,
-            });
+            let count = Change::put(EntryKind::Limit, key, "");
+            counted.push(count.until(bucket.is_full_from()).expecting(expect));
         }
         self.store.apply(&counted, now)
     }
@@ -303,10 +298,7 @@ mod tests {
 
     fn store() -> (TempDir, Arc<dyn Store>) {
         let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(at(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(at(0)));
         let store = EmbeddedStore::open(folder.path(), options).unwrap();
         (folder, Arc::new(store))
     }

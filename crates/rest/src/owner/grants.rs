@@ -11,7 +11,7 @@ use grants::{IssueError, Recipient, Selection, ShowError};
 
 use super::export::LINES;
 use super::progress::stream_bytes;
-use super::wire::{Broken, GrantSelection, NewGrant, NewOwnerToken, Refusal, Verified};
+use super::wire::{GrantSelection, NewGrant, NewOwnerToken, Refusal};
 use super::{OwnerProblem, answer, invalid_request, json_body};
 use crate::problem::Problem;
 use crate::service::Service;
@@ -101,16 +101,7 @@ pub(super) async fn token(mut context: RequestContext) -> HandlerResult {
 pub(super) async fn verify(context: RequestContext) -> HandlerResult {
     answer(context.service, |service| {
         flush_disclosures(service);
-        let check = grants::verify(&*service.store)?;
-        Ok(Verified {
-            entries: check.entries,
-            dropped: check.dropped,
-            waiting: check.waiting,
-            broken: check.broken.map(|broken| Broken {
-                sequence: broken.sequence,
-                reason: broken.reason,
-            }),
-        })
+        Ok(grants::verify(&*service.store)?)
     })
     .await
 }

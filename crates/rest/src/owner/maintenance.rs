@@ -6,13 +6,13 @@ use contract::id::BlobId;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use store::inspection::{Damage, Depth};
-use store::keeping::{CountedTime, KeepRules};
+use store::inspection::Depth;
+use store::keeping::KeepRules;
 
 use super::progress::{stream_bytes, stream_progress};
 use super::wire::{
-    Accepted, BACKUP_NUMBER, BackupDamage, Damaged, Indexed, Inspected, MISSING_BLOB_IDS,
-    MISSING_BLOBS, Purged, Refusal, Time,
+    Accepted, BACKUP_NUMBER, BackupDamage, Indexed, MISSING_BLOB_IDS, MISSING_BLOBS, Purged,
+    Refusal,
 };
 use super::{answer, json_body, owner_blocking};
 use crate::history;
@@ -142,23 +142,7 @@ pub(super) async fn inspect(context: RequestContext) -> HandlerResult {
         _ => Depth::Glance,
     };
     answer(context.service, move |service| {
-        let found = service.store.inspect(depth)?;
-        Ok(Inspected {
-            records: found.records,
-            blobs: found.blobs,
-            damaged_records: damage_list(found.damaged_records),
-            damaged_blobs: damage_list(found.damaged_blobs),
-            damaged_index: damage_list(found.damaged_index),
-            traces_left: found.traces_left,
-            traces_on: found.traces_on,
-            traces_in: found.traces_in,
-            room_to_erase: found.room_to_erase,
-            rolled_back: found.rolled_back.map(|rollback| rollback.to_string()),
-            unmarked: found.unmarked,
-            waiting: found.waiting_disclosures,
-            ended_in_memory: found.ended_in_memory,
-            unwritable: found.unwritable,
-        })
+        Ok(service.store.inspect(depth)?)
     })
     .await
 }
@@ -175,30 +159,9 @@ pub(super) async fn accept_rollback(context: RequestContext) -> HandlerResult {
 }
 
 pub(super) async fn time(context: RequestContext) -> HandlerResult {
-    problem::json(StatusCode::OK, &Time::from(context.service.store.time()))
+    problem::json(StatusCode::OK, &context.service.store.time())
 }
 
 pub(super) async fn reset_time(context: RequestContext) -> HandlerResult {
-    answer(context.service, |service| {
-        Ok(Time::from(service.store.reset_time()?))
-    })
-    .await
-}
-
-impl From<CountedTime> for Time {
-    fn from(time: CountedTime) -> Self {
-        Self {
-            counted: time.counted,
-            machine: time.machine,
-            was_lost: time.was_lost,
-        }
-    }
-}
-
-fn damage_list(damages: Vec<Damage>) -> Vec<Damaged> {
-    let to_wire = |damage: Damage| Damaged {
-        path: damage.path.display().to_string(),
-        detail: damage.detail,
-    };
-    damages.into_iter().map(to_wire).collect()
+    answer(context.service, |service| Ok(service.store.reset_time()?)).await
 }

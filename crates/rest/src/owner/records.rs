@@ -68,10 +68,7 @@ fn keys_of(service: &Service, name: &RecordName) -> OwnerResult<Vec<RecordKey>> 
         .and_then(|one| one.stream(name.stream.as_str()));
     let parts = declared.map_or(1, |stream| stream.primary_key.len());
     let key = RecordKey::from_wire(&name.record_id, parts).map_err(|_| missing())?;
-    let stream = StreamRef {
-        connection: name.connection_id.clone(),
-        stream: name.stream.clone(),
-    };
+    let stream = StreamRef::new(&name.connection_id, &name.stream);
     let found = service.store.get(&stream, &key)?.ok_or_else(missing)?;
     let connector = connection.connector.as_str();
     let other = Export::other_key(connector, name.stream.as_str(), &key, &found.body);

@@ -1,10 +1,8 @@
 //! Request and response types of the owner's routes, shared with the commands.
 
 use contract::id::{ConnectionId, ConnectorKey, StreamName};
-use contract::time::Instant;
 use ingest::{ImportReport, Sample};
 use serde::{Deserialize, Serialize};
-use store::inspection::SharedTraces;
 use store::keeping::Dropped;
 
 /// The header of a backup that says how many blobs it lacks, because their files are missing.
@@ -236,63 +234,10 @@ pub struct BackupDamage {
     pub damaged: Vec<String>,
 }
 
-/// Whether what is stored still is what was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inspected {
-    pub records: u64,
-    pub blobs: u64,
-    pub damaged_records: Vec<Damaged>,
-    pub damaged_blobs: Vec<Damaged>,
-    pub damaged_index: Vec<Damaged>,
-    /// Whether erased bytes may still be on the disk.
-    pub traces_left: bool,
-    /// The nodes on whose disks they may be.
-    #[serde(default)]
-    pub traces_on: Vec<String>,
-    /// What all nodes share that they may be in.
-    #[serde(default)]
-    pub traces_in: SharedTraces,
-    /// How many bytes of disk space finishing that takes.
-    #[serde(default)]
-    pub room_to_erase: u64,
-    /// A description of the rollback of the store, until the owner has accepted it.
-    #[serde(default)]
-    pub rolled_back: Option<String>,
-    /// Why a rollback could not be detected at the next start.
-    #[serde(default)]
-    pub unmarked: Option<String>,
-    /// Disclosures that are on disk and not in the log yet.
-    #[serde(default)]
-    pub waiting: u64,
-    /// Revocations that are in memory only, and that the next start would undo.
-    #[serde(default)]
-    pub ended_in_memory: u64,
-    /// Why nothing can be written, as it was tried.
-    #[serde(default)]
-    pub unwritable: Option<String>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The rollback that was accepted; `None` if there was none.
     pub rolled_back: Option<String>,
-}
-
-/// The time that grants use, and the machine's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Time {
-    /// The time used everywhere. It never goes back.
-    pub counted: Instant,
-    pub machine: Instant,
-    /// Whether the latest time that was seen got lost, until the time is reset.
-    #[serde(default)]
-    pub was_lost: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Damaged {
-    pub path: String,
-    pub detail: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -325,26 +270,6 @@ pub struct NewTemplate {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct NewOwnerToken {
     pub ttl_seconds: u64,
-}
-
-/// What a check of the disclosure log found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
-    /// Intact entries, counted from the first that exists.
-    pub entries: u64,
-    /// Entries before it that were dropped by the owner's rule.
-    pub dropped: u64,
-    /// Disclosures that are on disk and not in the log yet.
-    #[serde(default)]
-    pub waiting: u64,
-    /// The first damaged entry.
-    pub broken: Option<Broken>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Broken {
-    pub sequence: u64,
-    pub reason: String,
 }
 
 /// A new password for the owner's pages. It has no `Debug`, so that nothing prints it.

@@ -16,23 +16,29 @@ pub(crate) const CHOSEN: &[(&str, &str)] = &[
 ];
 
 impl Browser<'_> {
+    async fn review_grant(&mut self, pairs: &[(&str, &str)]) -> Answer {
+        self.send_form("/grants/new/review", "/grants/new", pairs)
+            .await
+    }
+
+    async fn issue_grant(&mut self, pairs: &[(&str, &str)]) -> Answer {
+        self.send_form("/grants/new/issue", "/grants/new", pairs)
+            .await
+    }
+
     async fn send_form(&mut self, target: &str, page: &str, pairs: &[(&str, &str)]) -> Answer {
         let csrf = self.get(page).await.field("csrf");
         let form = [&[("csrf", csrf.as_str())], pairs].concat();
         self.post(target, &form).await
     }
-}
 
-impl Browser<'_> {
     /// Reviews a choice and allows what the review shows.
     pub(crate) async fn make(&mut self, pairs: &[(&str, &str)]) -> Answer {
-        let review = self.send_form("/grants/new/review", "/grants/new", pairs);
-        let review = review.await;
+        let review = self.review_grant(pairs).await;
         assert_eq!(review.status, 200, "{}", review.text);
         let digest = review.field("digest");
         let form = [pairs, &[("digest", digest.as_str())]].concat();
-        self.send_form("/grants/new/issue", "/grants/new", &form)
-            .await
+        self.issue_grant(&form).await
     }
 }
 
@@ -56,9 +62,7 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
         1,
         "only that it continues"
     );
-    let review = browser
-        .send_form("/grants/new/review", "/grants/new", CHOSEN)
-        .await;
+    let review = browser.review_grant(CHOSEN).await;
     assert_eq!(review.status, 200, "{}", review.text);
     review.shows("This is what <bdi>My script</bdi> would see");
     // A field that is ticked ticks its stream.
@@ -85,17 +89,13 @@ async fn a_grant_is_made_by_choice_and_review_and_its_token_is_shown_once() {
 async fn what_is_granted_is_what_was_reviewed() {
     let world = World::new().await;
     let mut browser = world.browser().await;
-    let review = browser
-        .send_form("/grants/new/review", "/grants/new", CHOSEN)
-        .await;
+    let review = browser.review_grant(CHOSEN).await;
     let digest = review.field("digest");
     // The form gives more than what was looked at; without a digest nothing was.
     let wider = [CHOSEN, &[("field", "work/messages/body")]].concat();
     for sent in [digest.as_str(), ""] {
         let form = [wider.as_slice(), &[("digest", sent)]].concat();
-        let page = browser
-            .send_form("/grants/new/issue", "/grants/new", &form)
-            .await;
+        let page = browser.issue_grant(&form).await;
         assert_eq!(page.status, 409, "{}", page.text);
         page.shows("Nothing was granted: it would not be what you looked at before.");
         page.shows("work messages: id, subject, body");
@@ -104,9 +104,7 @@ async fn what_is_granted_is_what_was_reviewed() {
         assert_ne!(page.field("digest"), digest);
     }
     let form = [CHOSEN, &[("digest", digest.as_str())]].concat();
-    let made = browser
-        .send_form("/grants/new/issue", "/grants/new", &form)
-        .await;
+    let made = browser.issue_grant(&form).await;
     assert_eq!(made.status, 200, "{}", made.text);
     assert_eq!(world.store.grants().unwrap().len(), 1);
 }
@@ -116,9 +114,7 @@ async fn all_of_a_source_is_one_tick() {
     let world = World::new().await;
     let mut browser = world.browser().await;
     let whole = [("client", "App"), ("source", "work")];
-    let review = browser
-        .send_form("/grants/new/review", "/grants/new", &whole)
-        .await;
+    let review = browser.review_grant(&whole).await;
     assert_eq!(review.status, 200, "{}", review.text);
     for stream in ["messages", "attachments", "receipts", "events"] {
         review.shows(&format!("work {stream}: "));
@@ -189,12 +185,10 @@ async fn another_like_it_keeps_the_rules() {
     let kept = r#"{"field":"subject","eq":"<tea>"}"#;
     let kept = ("except-rule:work/messages", kept);
     let wanted = [CHOSEN, &[("from", &id), kept]].concat();
-    let review = browser.send_form("/grants/new/review", "/grants/new", &wanted);
-    let review = review.await;
+    let review = browser.review_grant(&wanted).await;
     review.shows(&format!("work messages: id, subject{rule}"));
     let dropped = [CHOSEN, &[("from", &id)]].concat();
-    let review = browser.send_form("/grants/new/review", "/grants/new", &dropped);
-    let review = review.await;
+    let review = browser.review_grant(&dropped).await;
     review.shows("Not any more:");
     review.shows(rule);
 }
@@ -294,15 +288,13 @@ async fn a_choice_by_values_shows_what_it_means() {
     page.shows(
         "value=\"from_email=bank@example.test\" aria-label=\"only bank@example.test\" checked",
     );
-    let review = browser.send_form("/grants/new/review", "/grants/new", &ruled);
-    let review = review.await;
+    let review = browser.review_grant(&ruled).await;
     review.shows("<b>2 records</b> now.");
     let (inside, outside) = review.text.split_once("Just outside").unwrap();
     assert!(inside.contains("Letter 1") && !inside.contains("Letter 2"));
     assert!(outside.contains("Letter 2") && !outside.contains("Letter 1"));
     let wrong = [CHOSEN, &[("only-lines:work/messages", "subject")]].concat();
-    let page = browser.send_form("/grants/new/review", "/grants/new", &wrong);
-    let page = page.await;
+    let page = browser.review_grant(&wrong).await;
     assert_eq!(page.status, 400);
     page.shows("is not a condition");
     // The same choice at consent.
@@ -394,9 +386,7 @@ async fn another_like_it_shows_the_difference() {
     form.shows("value=\"2026-03-02\"");
     form.shows("value=\"My script\"");
     let wider = [CHOSEN, &[("field", "work/messages/body"), ("from", &id)]].concat();
-    let review = browser
-        .send_form("/grants/new/review", "/grants/new", &wider)
-        .await;
+    let review = browser.review_grant(&wider).await;
     review.shows(&format!("The difference to {id}"));
     review.shows("<ul class=\"new\"><li><bdi>work messages: id, subject, body</bdi></li></ul>");
     review.shows("<ul class=\"gone\"><li><bdi>work messages: id, subject; only received_at from 2026-03-02 00:00 UTC</bdi></li></ul>");

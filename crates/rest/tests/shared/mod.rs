@@ -26,10 +26,7 @@ pub(crate) struct Served {
 pub(crate) fn served(clock: &Arc<dyn Clock>, url: &str, life: Duration) -> Served {
     crate::listening::listen();
     let folder = tempfile::tempdir().unwrap();
-    let options = OpenOptions {
-        holder: "a test of the surface".to_owned(),
-        clock: Arc::clone(clock),
-    };
+    let options = OpenOptions::new("a test of the surface", Arc::clone(clock));
     let store = EmbeddedStore::open(&folder.path().join("data"), options).unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
     store.declare(&Declaration::parse(MAIL).unwrap()).unwrap();

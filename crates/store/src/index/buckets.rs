@@ -204,15 +204,7 @@ mod tests {
             "Pacific/Apia",
         ] {
             let zone = TimeZone::get(name).unwrap();
-            for granularity in [
-                Granularity::Minute,
-                Granularity::Hour,
-                Granularity::Day,
-                Granularity::Week,
-                Granularity::Month,
-                Granularity::Quarter,
-                Granularity::Year,
-            ] {
+            for granularity in Granularity::ALL {
                 let buckets = Buckets::new(granularity, &zone, first, last);
                 let mut instant = first;
                 // An odd step visits all times of day, and both sides of many transitions.

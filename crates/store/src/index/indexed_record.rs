@@ -54,7 +54,7 @@ impl IndexedRecords<'_> {
         };
         match self.version_of(row, fits) {
             Err(StoreError::RecordDamaged { .. }) if left_out.rows.len() < MOST_DAMAGED => {
-                left_out.keys.push(self.key_of(row)?);
+                left_out.keys.extend(self.key_of(row)?);
                 left_out.rows.insert(row);
                 Ok(None)
             }
@@ -62,10 +62,10 @@ impl IndexedRecords<'_> {
         }
     }
 
-    fn key_of(&self, row: u64) -> Result<RecordKey> {
+    /// The key of a row, unless it is erased meanwhile.
+    fn key_of(&self, row: u64) -> Result<Option<RecordKey>> {
         let name = self.store.truth.names_of(&[row])?.pop().flatten();
-        let (_, key) = name.unwrap_or_default();
-        Ok(RecordKey::from_ordering_form(&key))
+        Ok(name.map(|(_, key)| RecordKey::from_ordering_form(&key)))
     }
 
     fn version_of(
@@ -140,8 +140,8 @@ pub(super) fn steady<T>(
             erased += 1;
         }
     }
-    Err(StoreError::Engine {
-        path: store.path().to_owned(),
-        detail: "records are erased faster than a figure over them can be made".to_owned(),
-    })
+    Err(StoreError::engine(
+        store.path(),
+        "records are erased faster than a figure over them can be made",
+    ))
 }

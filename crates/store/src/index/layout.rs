@@ -13,47 +13,21 @@ use contract::id::FieldName;
 use contract::scalar::FieldKind;
 use siphasher::sip::SipHasher13;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum SlotKind {
-    /// Words with positions.
-    Text,
-    /// Booleans, integers and instants.
-    Integer,
-    /// Numbers with a fraction.
-    Number,
-    /// Whole strings, for grouping and counting distinct values.
-    Strings,
-    /// A keyed 64-bit hash of a string, for equality only: a body of 50 KB needs no dictionary entry.
-    Hash,
-    /// The items of an array, each as a text: many values in one document.
-    Items,
-}
-
-impl SlotKind {
-    /// Every kind, in index-schema order.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Text,
-        Self::Integer,
-        Self::Number,
-        Self::Strings,
-        Self::Hash,
-        Self::Items,
-    ];
-
-    /// How the catalog names the kind.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Strings => "strings",
-            Self::Hash => "hash",
-            Self::Items => "items",
-        }
-    }
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+contract::names! {
+    #[derive(PartialOrd, Ord, Hash)]
+    pub(crate) enum SlotKind {
+        /// Words with positions.
+        Text = "text",
+        /// Booleans, integers and instants.
+        Integer = "integer",
+        /// Numbers with a fraction.
+        Number = "number",
+        /// Whole strings, for grouping and counting distinct values.
+        Strings = "strings",
+        /// A keyed 64-bit hash of a string, for equality only: a body of 50 KB needs no dictionary entry.
+        Hash = "hash",
+        /// The items of an array, each as a text: many values in one document.
+        Items = "items",
     }
 }
 
@@ -114,7 +88,7 @@ impl StreamLayout {
             .slots
             .iter()
             .map(|slot| {
-                let (field, kind) = (slot.field.as_str(), slot.kind.name());
+                let (field, kind) = (slot.field.as_str(), slot.kind.as_str());
                 format!("{kind} {} {:?} {field}", slot.number, slot.field_kind)
             })
             .collect();

@@ -283,8 +283,10 @@ fn still_building(open: &OpenIndex, newest: u64) -> StoreError {
 
 /// Content as it was stored, which was checked when it was written.
 pub(crate) fn parse_stored(data: String, place: &Path) -> Result<RecordBody> {
-    RecordBody::parse(data).map_err(|error| StoreError::Corrupt {
-        path: place.to_owned(),
-        detail: format!("a stored record is not JSON any more ({})", error.message),
+    RecordBody::parse(data).map_err(|error| {
+        StoreError::corrupt(
+            place,
+            format!("a stored record is not JSON any more ({})", error.message),
+        )
     })
 }

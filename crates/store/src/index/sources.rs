@@ -166,8 +166,10 @@ pub(crate) fn registered(text: &str, number: i64, place: &Path) -> Result<Declar
     } else {
         Reading::Following
     };
-    Declaration::parse_as(text, reading).map_err(|errors| StoreError::Corrupt {
-        path: place.to_owned(),
-        detail: format!("a registered declaration does not hold: {errors}"),
+    Declaration::parse_as(text, reading).map_err(|errors| {
+        StoreError::corrupt(
+            place,
+            format!("a registered declaration does not hold: {errors}"),
+        )
     })
 }

@@ -236,7 +236,7 @@ impl PostgresStore {
             for ((field, kind), slot) in taken {
                 streams.push(stream.name.as_str());
                 fields.push(field.to_string());
-                kinds.push(kind.name());
+                kinds.push(kind.as_str());
                 numbers.push(i64::try_from(*slot).unwrap_or(i64::MAX));
             }
         }

@@ -343,6 +343,6 @@ fn revocation(row: &Row, column: usize) -> Result<Option<Revocation>> {
     let Some(at) = moment(row, column)? else {
         return Ok(None);
     };
-    let reason = RevocationReason::named(row.get(column + 1)?);
+    let reason = RevocationReason::stored(row.get(column + 1)?);
     Ok(Some(Revocation { at, reason }))
 }

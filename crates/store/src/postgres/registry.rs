@@ -74,8 +74,9 @@ impl PostgresStore {
         changes: &[Change<'_>],
         now: Instant,
     ) -> Result<Vec<Found>> {
-        let concerned = changes.iter().filter_map(concerned);
-        let (kinds, keys): (Vec<&str>, Vec<&str>) = concerned.unzip();
+        let concerned = changes.iter().filter_map(Change::entry);
+        let (kinds, keys): (Vec<&str>, Vec<&str>) =
+            concerned.map(|(kind, key)| (kind.as_str(), key)).unzip();
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -159,33 +160,14 @@ impl PostgresStore {
     }
 }
 
-/// The kind and the key of the entry that a change concerns.
-fn concerned<'a>(change: &Change<'a>) -> Option<(&'static str, &'a str)> {
-    match change {
-        Change::Put { kind, key, .. } | Change::Remove { kind, key, .. } => {
-            Some((kind.as_str(), key))
-        }
-        Change::Approve(_) | Change::Issue { .. } => None,
-    }
-}
-
 /// Whether a change finds what it expects.
 fn holds(found: &[Found], change: &Change<'_>) -> bool {
-    let expect = match change {
-        Change::Put { expect, .. } | Change::Remove { expect, .. } => *expect,
-        Change::Approve(_) | Change::Issue { .. } => return true,
-    };
-    let Some((kind, key)) = concerned(change) else {
+    let Some((kind, key)) = change.entry() else {
         return true;
     };
-    let found = found
-        .iter()
-        .find(|found| found.kind == kind && found.key == key);
-    match expect {
-        Expect::Anything => true,
-        Expect::Absent => found.is_none() && matches!(change, Change::Put { .. }),
-        Expect::Revision(revision) => found.is_some_and(|found| found.revision == revision),
-    }
+    let mut found = found.iter();
+    let found = found.find(|found| found.kind == kind.as_str() && found.key == key);
+    change.holds(found.map(|found| found.revision))
 }
 
 fn read_entry(kind: EntryKind, row: &Row) -> Result<Entry> {

@@ -171,10 +171,8 @@ impl PostgresStore {
                 return Ok(false);
             }
         }
-        let manifest = serde_json::to_string(&manifest).map_err(|error| StoreError::Engine {
-            path: self.objects.place(id),
-            detail: error.to_string(),
-        })?;
+        let manifest = serde_json::to_string(&manifest)
+            .map_err(|error| StoreError::engine(self.objects.place(id), error))?;
         self.pool.transact(|tx| {
             if !self.renew(tx, epoch)? {
                 return Ok(false);
@@ -287,10 +285,7 @@ fn newest(pool: &Pool, owner: i64) -> Result<Option<Row>> {
 
 fn fetch_one(row: &Row, objects: &dyn Objects, folder: &Path) -> Result<()> {
     let (id, manifest): (&str, &str) = (row.get(0)?, row.get(1)?);
-    let broken = |what: String| StoreError::Corrupt {
-        path: objects.place(&prefix(id)),
-        detail: what,
-    };
+    let broken = |what: String| StoreError::corrupt(objects.place(&prefix(id)), what);
     let manifest: Manifest =
         serde_json::from_str(manifest).map_err(|error| broken(error.to_string()))?;
     create_private(folder)?;

@@ -15,7 +15,7 @@ use super::*;
 use crate::catalog::{NewConnection, StreamRef};
 use crate::disk_space::pretended;
 use crate::records::{Change, ChangeOp};
-use crate::search::{Scope, SearchOrder, SearchRequest};
+use crate::search::{Scope, SearchRequest};
 use crate::{Catalog as _, Meaning as _, Nodes as _, Records as _, Search as _};
 
 /// The server to test with. Without one these tests have nothing to test; the conformance tests say so.
@@ -329,10 +329,8 @@ pub(super) fn found(store: &PostgresStore, word: &str) -> Vec<String> {
             vec![FieldName::parse("text").unwrap()],
         )],
         limit: 10,
-        after: None,
         count: true,
-        by_year: false,
-        order: SearchOrder::Relevance,
+        ..SearchRequest::default()
     };
     let hits = store.search(&request).unwrap().hits;
     hits.iter().map(|hit| hit.record.key.to_string()).collect()

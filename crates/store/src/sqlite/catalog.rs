@@ -167,7 +167,7 @@ impl EmbeddedStore {
                         connector.as_str(),
                         stream.name.as_str(),
                         field.as_str(),
-                        kind.name(),
+                        kind.as_str(),
                         slot
                     ])?;
             }

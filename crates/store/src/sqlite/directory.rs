@@ -136,9 +136,8 @@ impl DataDirectory {
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let mut key = [0; 32];
-                getrandom::fill(&mut key).map_err(|error| StoreError::Engine {
-                    path: path.clone(),
-                    detail: format!("no randomness: {error}"),
+                getrandom::fill(&mut key).map_err(|error| {
+                    StoreError::engine(&path, format!("no randomness: {error}"))
                 })?;
                 write_durably(&path, &key)?;
                 Ok(key)
@@ -197,10 +196,10 @@ fn refuse_foreign(path: &Path) -> Result<()> {
         // One that has only its room is made before anything waits in it.
         let waits = name == PENDING && !is_blank(&path.join(PENDING));
         if waits || [INDEX, BLOBS, MARK].contains(&name.as_ref()) {
-            return Err(StoreError::Corrupt {
-                path: path.join(DATABASE),
-                detail: format!("it is missing, although {name} is there"),
-            });
+            return Err(StoreError::corrupt(
+                path.join(DATABASE),
+                format!("it is missing, although {name} is there"),
+            ));
         }
         if ![LOCK, SEALING_KEY, TIME, CREDENTIALS, RESERVE, PENDING].contains(&name.as_ref()) {
             return Err(StoreError::Foreign {

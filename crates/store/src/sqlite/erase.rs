@@ -113,10 +113,10 @@ impl EmbeddedStore {
             })
             .map_err(self.database.failed())?;
         if held {
-            return Err(StoreError::Engine {
-                path: self.database.path().to_owned(),
-                detail: "somebody still reads what it was before, perhaps a backup".to_owned(),
-            });
+            return Err(StoreError::engine(
+                self.database.path(),
+                "somebody still reads what it was before, perhaps a backup",
+            ));
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ mod tests {
     use crate::catalog::{NewConnection, StreamRef};
     use crate::inspection::Depth;
     use crate::records::{Change, ChangeOp};
-    use crate::search::{Scope, SearchOrder, SearchRequest};
+    use crate::search::{Scope, SearchRequest};
     use crate::{Backup as _, Blobs, Catalog, Inspect, Records, Search};
 
     const MAIL: &str = include_str!("../../tests/conformance/mail.json");
@@ -355,10 +355,8 @@ mod tests {
             expression: text::Expression::parse(word),
             scopes: vec![Scope::whole(messages(id), fields)],
             limit: 1_000,
-            after: None,
             count: true,
-            by_year: false,
-            order: SearchOrder::Relevance,
+            ..SearchRequest::default()
         };
         store.search(&request).unwrap().hits.len()
     }

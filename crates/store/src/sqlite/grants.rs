@@ -199,9 +199,11 @@ impl EmbeddedStore {
             )?;
         }
         for grant in &approval.grants {
-            let document = serde_json::to_string(grant).map_err(|error| StoreError::Engine {
-                path: self.path().to_owned(),
-                detail: format!("grant {} cannot be written: {error}", grant.id()),
+            let document = serde_json::to_string(grant).map_err(|error| {
+                StoreError::engine(
+                    self.path(),
+                    format!("grant {} cannot be written: {error}", grant.id()),
+                )
             })?;
             transaction.execute(
                     "INSERT INTO grants (id, package_id, client_id, document, issued_at, expires_at, redeem_by)
@@ -408,6 +410,6 @@ fn revocation(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revocatio
     let reason: String = row.get(column + 1)?;
     Ok(Some(Revocation {
         at,
-        reason: RevocationReason::named(&reason),
+        reason: RevocationReason::stored(&reason),
     }))
 }

@@ -52,9 +52,9 @@ impl Inspect for EmbeddedStore {
             } else {
                 0
             },
-            rolled_back: self.rolled_back(),
+            rolled_back: self.rolled_back().map(|found| found.to_string()),
             unmarked: self.database.marking().trouble(),
-            waiting_disclosures: waiting,
+            waiting,
             ended_in_memory: in_memory,
             unwritable: unwritable.map(|error| error.to_string()),
         })

@@ -59,10 +59,7 @@ impl KeptClock {
     /// Goes on from the time that is in the file.
     pub(crate) fn open(file: PathBuf, machine: Arc<dyn Clock>) -> Result<Self> {
         let (time, was_lost) = match fs::read_to_string(&file) {
-            Ok(text) => parse(&text).ok_or_else(|| StoreError::Engine {
-                path: file.clone(),
-                detail: "it should hold the latest time that was seen, and holds something else. If the clock of this machine is right, remove the file".to_owned(),
-            })?,
+            Ok(text) => parse(&text).ok_or_else(|| StoreError::engine(&file, "it should hold the latest time that was seen, and holds something else. If the clock of this machine is right, remove the file"))?,
             Err(error) if error.kind() == ErrorKind::NotFound => (i64::MIN, false),
             Err(error) => return Err(StoreError::io(file, error)),
         };
@@ -243,10 +240,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let machine = Set::default();
         let open = || {
-            let options = crate::OpenOptions {
-                holder: "a test".to_owned(),
-                clock: Arc::new(machine.clone()),
-            };
+            let options = crate::OpenOptions::new("a test", Arc::new(machine.clone()));
             crate::EmbeddedStore::open(folder.path(), options).unwrap()
         };
         machine.0.store(10 * DAY, Ordering::Relaxed);

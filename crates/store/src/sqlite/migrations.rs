@@ -35,10 +35,8 @@ pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<()> {
             supported,
         });
     }
-    let done = usize::try_from(found).map_err(|_| StoreError::Corrupt {
-        path: path.to_owned(),
-        detail: format!("format number {found}"),
-    })?;
+    let done = usize::try_from(found)
+        .map_err(|_| StoreError::corrupt(path, format!("format number {found}")))?;
     for (sql, number) in MIGRATIONS.iter().zip(1_i64..).skip(done) {
         apply(connection, sql, number).map_err(failed(path))?;
     }

@@ -58,6 +58,13 @@ pub struct OpenOptions {
     pub clock: Arc<dyn Clock>,
 }
 
+impl OpenOptions {
+    pub fn new(holder: impl Into<String>, clock: Arc<dyn Clock>) -> Self {
+        let holder = holder.into();
+        Self { holder, clock }
+    }
+}
+
 /// A data directory, opened by this process alone.
 pub struct EmbeddedStore {
     directory: DataDirectory,
@@ -240,10 +247,7 @@ fn store_id(database: &Database) -> Result<[u8; 16]> {
 
 pub(crate) fn random() -> Result<[u8; 16]> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Engine {
-        path: "/dev/urandom".into(),
-        detail: error.to_string(),
-    })?;
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::engine("/dev/urandom", error))?;
     Ok(bytes)
 }
 
@@ -273,10 +277,7 @@ mod testing {
     use contract::time::Instant;
 
     pub(super) fn open(path: &Path) -> EmbeddedStore {
-        let options = OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(Instant(0)),
-        };
+        let options = OpenOptions::new("a test", Arc::new(Instant(0)));
         EmbeddedStore::open(path, options).unwrap()
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use super::EmbeddedStore;
 use super::grants::{insert_token, refuse_removed};
 use crate::Result;
-use crate::registry::{Change, Entry, EntryKind, Expect, Registry, TokenFor};
+use crate::registry::{Change, Entry, EntryKind, Registry, TokenFor};
 use crate::sqlite::tx_error::TxResult;
 
 impl Registry for EmbeddedStore {
@@ -107,19 +107,10 @@ impl EmbeddedStore {
 
 /// Whether a change finds what it expects.
 fn holds(transaction: &Transaction<'_>, change: &Change<'_>) -> rusqlite::Result<bool> {
-    let (kind, key, expect) = match change {
-        Change::Put {
-            kind, key, expect, ..
-        }
-        | Change::Remove { kind, key, expect } => (*kind, *key, *expect),
-        Change::Approve(_) | Change::Issue { .. } => return Ok(true),
+    let Some((kind, key)) = change.entry() else {
+        return Ok(true);
     };
-    let found = revision(transaction, kind, key)?;
-    Ok(match expect {
-        Expect::Anything => true,
-        Expect::Absent => found.is_none() && matches!(change, Change::Put { .. }),
-        Expect::Revision(revision) => found == Some(revision),
-    })
+    Ok(change.holds(revision(transaction, kind, key)?))
 }
 
 fn revision(

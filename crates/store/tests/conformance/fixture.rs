@@ -18,7 +18,7 @@ use store::grants::{Disclosure, NewApproval, NewToken};
 use store::records::{Applied, Change, ChangeOp, Direction, OrderBy, PageRequest, StoredRecord};
 use store::search::{
     AggregateAnswer, AggregateRequest, Filter, Grouping, Hit, Metric, Rank, Scope, SearchAnswer,
-    SearchOrder, SearchRequest, Test,
+    SearchRequest, Test,
 };
 use store::{
     BlobPlace, Blobs, Catalog, EmbeddedStore, OpenOptions, PostgresOptions, PostgresStore, Store,
@@ -139,10 +139,7 @@ pub(crate) fn open(path: &Path) -> EmbeddedStore {
 pub(crate) fn try_open(path: &Path) -> store::Result<EmbeddedStore> {
     EmbeddedStore::open(
         path,
-        OpenOptions {
-            holder: "a conformance test".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        OpenOptions::new("a conformance test", Arc::new(noon())),
     )
 }
 
@@ -171,10 +168,7 @@ pub(crate) fn connection(id: &str) -> ConnectionId {
 }
 
 pub(crate) fn stream(id: &str, stream: &str) -> StreamRef {
-    StreamRef {
-        connection: connection(id),
-        stream: StreamName::parse(stream).unwrap(),
-    }
+    StreamRef::new(&connection(id), &StreamName::parse(stream).unwrap())
 }
 
 pub(crate) fn key(text: &str) -> RecordKey {
@@ -334,10 +328,8 @@ pub(crate) fn request(query: &str, scopes: Vec<Scope>) -> SearchRequest {
         expression: Expression::parse_all(query),
         scopes,
         limit: 1_000,
-        after: None,
         count: true,
-        by_year: false,
-        order: SearchOrder::Relevance,
+        ..SearchRequest::default()
     }
 }
 

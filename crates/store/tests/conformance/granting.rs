@@ -331,10 +331,7 @@ fn an_entry_that_is_missing_added_moved_or_hidden_is_found() {
 #[test]
 fn a_directory_of_the_first_format_keeps_everything_it_holds() {
     let made = tempfile::tempdir().unwrap();
-    let messages = StreamRef {
-        connection: connection("home"),
-        stream: StreamName::parse("messages").unwrap(),
-    };
+    let messages = StreamRef::new(&connection("home"), &StreamName::parse("messages").unwrap());
     let key = RecordKey::single("m1").unwrap();
     let store = open(made.path());
     add_mail(&store, "home");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::time::Instant;
 use store::grants::Revocable;
 use store::records::{ChangeOp, ChangesRequest, Direction, OrderBy, PageRequest};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::restore::Restore;
 use store::{
     Catalog as _, EmbeddedStore, Grants as _, OpenOptions, PostgresOptions, PostgresStore,
@@ -83,13 +83,7 @@ fn give_access(store: &EmbeddedStore) {
     store.revoke(Revocable::Grant(&id), noon()).unwrap();
     let entries = [1, 2].map(|number| disclosure(number, &["grt_1", "grt_2"]));
     store.log_disclosures(&entries, &[]).unwrap();
-    let client = Change::Put {
-        kind: EntryKind::Client,
-        key: "agent",
-        document: r#"{"name":"Agent"}"#,
-        expires_at: None,
-        expect: Expect::Absent,
-    };
+    let client = Change::put(EntryKind::Client, "agent", r#"{"name":"Agent"}"#);
     assert!(store.apply(&[client], noon()).unwrap());
 }
 
@@ -162,10 +156,7 @@ fn restored(archive: &[u8], folder: &TempDir) -> EmbeddedStore {
     let to = folder.path().join("restored");
     let restore = Restore {
         to: &to,
-        options: OpenOptions {
-            holder: "a test".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        options: OpenOptions::new("a test", Arc::new(noon())),
         without_grants: false,
         accept_damage: false,
     };

@@ -85,13 +85,7 @@ fn what_one_node_changes_the_other_sees_at_once_and_another_owner_never() {
 fn of_many_who_redeem_a_code_or_revoke_a_grant_on_several_nodes_one_succeeds() {
     on_two_nodes(|one, two, _| {
         let now = Instant(0);
-        let put = |key: &'static str, expect| Change::Put {
-            kind: EntryKind::Code,
-            key,
-            document: "{}",
-            expires_at: None,
-            expect,
-        };
+        let put = |key: &str, expect| Change::put(EntryKind::Code, key, "{}").expecting(expect);
         add_mail(one, "work");
         for round in 0..10 {
             let name: &'static str = Box::leak(format!("code{round}").into_boxed_str());
@@ -108,11 +102,7 @@ fn of_many_who_redeem_a_code_or_revoke_a_grant_on_several_nodes_one_succeeds() {
             let added = race(&|node| node.apply(&[put(name, Expect::Absent)], now).unwrap());
             assert_eq!(added, 1);
             let taken = race(&|node| {
-                let remove = Change::Remove {
-                    kind: EntryKind::Code,
-                    key: name,
-                    expect: Expect::Revision(1),
-                };
+                let remove = Change::remove(EntryKind::Code, name).expecting(Expect::Revision(1));
                 node.apply(&[remove], now).unwrap()
             });
             assert_eq!(taken, 1);

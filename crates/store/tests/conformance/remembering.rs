@@ -5,14 +5,9 @@ use store::registry::{Change, EntryKind, Expect};
 
 use crate::fixture::on_every_reopened;
 
-fn put<'a>(key: &'a str, document: &'a str, expect: Expect) -> Change<'a> {
-    Change::Put {
-        kind: EntryKind::Code,
-        key,
-        document,
-        expires_at: Some(Instant(100)),
-        expect,
-    }
+fn put(key: &str, document: &str, expect: Expect) -> Change<'static> {
+    let put = Change::put(EntryKind::Code, key, document);
+    put.until(Instant(100)).expecting(expect)
 }
 
 #[test]
@@ -79,11 +74,7 @@ fn a_removal_insists_on_what_it_saw() {
     on_every_reopened(|open| {
         let store = open();
         let now = Instant(0);
-        let remove = |expect| Change::Remove {
-            kind: EntryKind::Code,
-            key: "a",
-            expect,
-        };
+        let remove = |expect| Change::remove(EntryKind::Code, "a").expecting(expect);
         assert!(!store.apply(&[remove(Expect::Revision(1))], now).unwrap());
         assert!(store.apply(&[put("a", "1", Expect::Absent)], now).unwrap());
         assert!(!store.apply(&[remove(Expect::Revision(2))], now).unwrap());
@@ -102,11 +93,8 @@ fn of_many_who_redeem_the_same_code_one_succeeds() {
             let racers: Vec<_> = (0..8)
                 .map(|_| {
                     scope.spawn(|| {
-                        let change = Change::Remove {
-                            kind: EntryKind::Code,
-                            key: "a",
-                            expect: Expect::Revision(1),
-                        };
+                        let change = Change::remove(EntryKind::Code, "a");
+                        let change = change.expecting(Expect::Revision(1));
                         usize::from(store.apply(&[change], now).unwrap())
                     })
                 })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contract::id::GrantId;
 use store::grants::{Revocable, Revoked};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::restore::{Restore, RestoreError, Restored};
 use store::{EmbeddedStore, Grants, OpenOptions, Registry};
 use tar::{EntryType, Header};
@@ -28,13 +28,7 @@ fn filled(path: &Path) -> EmbeddedStore {
     store.approve(&approval(None, vec![grant], 1)).unwrap();
     store.add_owner_token(&token(2)).unwrap();
     for kind in [EntryKind::Session, EntryKind::Request, EntryKind::Password] {
-        let put = Change::Put {
-            kind,
-            key: "k",
-            document: "{}",
-            expires_at: None,
-            expect: Expect::Anything,
-        };
+        let put = Change::put(kind, "k", "{}");
         assert!(store.apply(&[put], noon()).unwrap());
     }
     store
@@ -47,10 +41,7 @@ fn restore(to: &Path, archive: impl Read) -> Result<Restored, RestoreError> {
 fn restoring(to: &Path, without_grants: bool, accept_damage: bool) -> Restore<'_> {
     Restore {
         to,
-        options: OpenOptions {
-            holder: "a test of restoring".to_owned(),
-            clock: Arc::new(noon()),
-        },
+        options: OpenOptions::new("a test of restoring", Arc::new(noon())),
         without_grants,
         accept_damage,
     }

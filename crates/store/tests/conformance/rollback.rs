@@ -5,7 +5,7 @@ use std::path::Path;
 
 use contract::time::Instant;
 use store::inspection::Rollback;
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Catalog, EmbeddedStore, Grants, Inspect, Records, Registry, directory};
 use tempfile::TempDir;
 
@@ -87,7 +87,7 @@ fn a_lost_log_is_told_with_how_far_it_goes_back() {
             .inspect(store::inspection::Depth::Glance)
             .unwrap()
             .rolled_back,
-        Some(told.clone())
+        Some(told.to_string())
     );
     assert_eq!(open(killed.path()).accept_rollback().unwrap(), Some(told));
     assert_eq!(rolled_back(killed.path()), None);
@@ -136,13 +136,7 @@ fn every_kind_of_change_is_counted() {
             store.put_bytes("a", b"abc");
         },
         |store| {
-            let put = Change::Put {
-                kind: EntryKind::Client,
-                key: "k",
-                document: "{}",
-                expires_at: None,
-                expect: Expect::Absent,
-            };
+            let put = Change::put(EntryKind::Client, "k", "{}");
             assert!(store.apply(&[put], Instant(0)).unwrap());
         },
         |store| {

@@ -44,36 +44,19 @@ impl VisibleText {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HostProfile {
-    TextOnly,
-    StructuredOnly,
-    Both,
-    /// Structured content, cut in the middle beyond 10 KiB or 256 lines.
-    MiddleCut,
-    /// Structured content, refused beyond 25,000 tokens.
-    TokenLimit,
+contract::names! {
+    pub(super) enum HostProfile {
+        TextOnly = "text only",
+        StructuredOnly = "structured only",
+        Both = "both",
+        /// Structured content, cut in the middle beyond 10 KiB or 256 lines.
+        MiddleCut = "10 KiB middle cut",
+        /// Structured content, refused beyond 25,000 tokens.
+        TokenLimit = "25,000 token limit",
+    }
 }
 
 impl HostProfile {
-    pub(super) const ALL: [Self; 5] = [
-        Self::TextOnly,
-        Self::StructuredOnly,
-        Self::Both,
-        Self::MiddleCut,
-        Self::TokenLimit,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::TextOnly => "text only",
-            Self::StructuredOnly => "structured only",
-            Self::Both => "both",
-            Self::MiddleCut => "10 KiB middle cut",
-            Self::TokenLimit => "25,000 token limit",
-        }
-    }
-
     pub(super) fn show(self, reply: &Reply, tokens: impl Fn(&str) -> usize) -> VisibleText {
         let structured = || reply.structured.to_string();
         let whole = |text: String| VisibleText {

@@ -1,10 +1,10 @@
 //! The time as it is counted: it never goes back, so that a clock that was ahead once leaves it ahead.
 
-use rest::owner::wire::Time;
+use store::keeping::CountedTime;
 
-use super::Finding;
+use super::{Finding, ask};
 use crate::context::Context;
-use crate::failure::{CommandResult, Failure};
+use crate::failure::CommandResult;
 use crate::moment;
 use crate::owner::RequestPath;
 use crate::reading::CommandLine;
@@ -14,13 +14,7 @@ const AHEAD_MICROS: i64 = 60_000_000;
 
 /// What is wrong with it, if anything is.
 pub(super) fn check(context: &Context) -> Option<Finding> {
-    let time = || -> CommandResult<Time> {
-        let owner = context.owner("pdpp doctor")?;
-        owner
-            .get(&RequestPath::new("/owner/time"))
-            .map_err(Failure::from)
-    };
-    match time() {
+    match ask("/owner/time", context) {
         Ok(time) => finding(time, &context.command("doctor")),
         Err(failure) => {
             let remedy = "do what is said above";
@@ -29,7 +23,7 @@ pub(super) fn check(context: &Context) -> Option<Finding> {
     }
 }
 
-fn finding(time: Time, line: &CommandLine) -> Option<Finding> {
+fn finding(time: CountedTime, line: &CommandLine) -> Option<Finding> {
     if time.was_lost {
         let message = format!(
             "latest.time, which keeps the latest time that was seen, was missing; time goes on from the last change, so a grant \
@@ -43,7 +37,7 @@ fn finding(time: Time, line: &CommandLine) -> Option<Finding> {
         );
         return Some(Finding::failed("time", message, remedy));
     }
-    let ahead = time.counted.0.saturating_sub(time.machine.0);
+    let ahead = time.ahead();
     (ahead > AHEAD_MICROS).then(|| {
         let message = format!(
             "it was {} here already, but this machine says {}; grants end by the later one",
@@ -60,7 +54,7 @@ fn finding(time: Time, line: &CommandLine) -> Option<Finding> {
 /// Counts from the machine's clock, and says what that means.
 pub(super) fn reset(context: &Context) -> CommandResult {
     let owner = context.owner("pdpp doctor")?;
-    let before: Time = owner.post(&RequestPath::new("/owner/time"), &())?;
+    let before: CountedTime = owner.post(&RequestPath::new("/owner/time"), &())?;
     context.output.note(&format!(
         "Time was counted as {}, and is counted as {} from now on. What had expired by the former and not by the latter lives again.",
         shown(before.counted),
@@ -81,7 +75,7 @@ mod tests {
     #[test]
     fn a_time_that_is_ahead_is_told_with_both_remedies() {
         // TR-41: `doctor` says how time is counted anew.
-        let at = |counted: i64| Time {
+        let at = |counted: i64| CountedTime {
             counted: Instant(counted),
             machine: Instant(0),
             was_lost: false,

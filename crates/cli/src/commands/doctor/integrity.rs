@@ -1,11 +1,11 @@
 //! What is stored, held against what was written: damage, and what to do about it.
 
 use indicatif::{HumanBytes, HumanCount};
-use rest::owner::wire::{Accepted, Damaged, Inspected};
-use store::inspection::SharedTraces;
+use rest::owner::wire::Accepted;
+use store::inspection::{Damage, Inspection, SharedTraces};
 use store::keeping::Grown;
 
-use super::{Finding, local};
+use super::{Finding, ask, local};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{counted, visible};
@@ -52,14 +52,14 @@ pub(super) fn accept_rollback(context: &Context) -> CommandResult {
     Ok(())
 }
 
-fn inspect(context: &Context, thorough: bool) -> CommandResult<Inspected> {
+fn inspect(context: &Context, thorough: bool) -> CommandResult<Inspection> {
     let owner = context.owner("pdpp doctor")?;
     let target = RequestPath::new("/owner/inspection");
     let target = target.param("thorough", if thorough { "true" } else { "false" });
     owner.get(&target).map_err(Failure::from)
 }
 
-fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Finding> {
+fn findings(inspected: &Inspection, thorough: bool, line: &CommandLine) -> Vec<Finding> {
     let mut findings = Vec::new();
     let records = format!(
         "{} can be read, and the database is whole",
@@ -110,7 +110,7 @@ fn findings(inspected: &Inspected, thorough: bool, line: &CommandLine) -> Vec<Fi
 }
 
 /// What was erased and may still be on a disk: of this machine, or of nodes that have not said otherwise.
-fn erased(inspected: &Inspected, line: &CommandLine) -> Option<Finding> {
+fn erased(inspected: &Inspection, line: &CommandLine) -> Option<Finding> {
     if !inspected.traces_left {
         return None;
     }
@@ -152,7 +152,7 @@ fn erased(inspected: &Inspected, line: &CommandLine) -> Option<Finding> {
 }
 
 /// Whether it can be written, and what waits until it can.
-fn writing(inspected: &Inspected) -> Vec<Finding> {
+fn writing(inspected: &Inspection) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(detail) = &inspected.unwritable {
         findings.push(Finding::failed(
@@ -188,13 +188,7 @@ fn writing(inspected: &Inspected) -> Vec<Finding> {
 }
 
 fn grown(context: &Context) -> Finding {
-    let grown = || -> CommandResult<Grown> {
-        let owner = context.owner("pdpp doctor")?;
-        owner
-            .get(&RequestPath::new("/owner/grown"))
-            .map_err(Failure::from)
-    };
-    match grown() {
+    match ask::<Grown>("/owner/grown", context) {
         Ok(grown) => Finding::ok(
             "history",
             format!(
@@ -209,34 +203,24 @@ fn grown(context: &Context) -> Finding {
     }
 }
 
-fn is_one_record(damaged: &Damaged) -> bool {
+fn is_one_record(damaged: &Damage) -> bool {
     damaged.detail.starts_with("record '")
 }
 
-fn in_words(damaged: &Damaged) -> String {
-    format!("{}: {}", visible(&damaged.path), visible(&damaged.detail))
+fn in_words(damaged: &Damage) -> String {
+    let path = damaged.path.display().to_string();
+    format!("{}: {}", visible(&path), visible(&damaged.detail))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn whole() -> Inspected {
-        Inspected {
+    fn whole() -> Inspection {
+        Inspection {
             records: 1_234,
             blobs: 2,
-            damaged_records: Vec::new(),
-            damaged_blobs: Vec::new(),
-            damaged_index: Vec::new(),
-            traces_left: false,
-            traces_on: Vec::new(),
-            traces_in: SharedTraces::default(),
-            room_to_erase: 0,
-            rolled_back: None,
-            unmarked: None,
-            waiting: 0,
-            ended_in_memory: 0,
-            unwritable: None,
+            ..Inspection::default()
         }
     }
 
@@ -262,11 +246,11 @@ mod tests {
             ),
             ("database disk image is malformed", "restore a backup"),
         ] {
-            let damaged = Damaged {
-                path: "records.db".to_owned(),
+            let damaged = Damage {
+                path: "records.db".into(),
                 detail: detail.to_owned(),
             };
-            let inspected = Inspected {
+            let inspected = Inspection {
                 damaged_records: vec![damaged],
                 ..whole()
             };
@@ -278,7 +262,7 @@ mod tests {
 
     #[test]
     fn traces_of_what_was_erased_are_told_with_the_remedy() {
-        let left = Inspected {
+        let left = Inspection {
             traces_left: true,
             ..whole()
         };
@@ -286,7 +270,7 @@ mod tests {
         assert!(!told[0].ok && told[0].check == "erased");
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.starts_with("pdpp purge")));
-        let away = Inspected {
+        let away = Inspection {
             traces_on: vec!["b".to_owned()],
             ..left.clone()
         };
@@ -294,7 +278,7 @@ mod tests {
         assert!(told[0].message.ends_with("node b"));
         let remedy = told[0].remedy.as_deref();
         assert!(remedy.is_some_and(|remedy| remedy.ends_with("pdpp nodes forget NAME")));
-        let shared = Inspected {
+        let shared = Inspection {
             traces_in: SharedTraces {
                 blobs: 2,
                 copies: 1,

@@ -13,7 +13,7 @@ use rest::owner::wire::ModelState;
 use serde::Deserialize;
 use store::directory::OWNER_SOCKET;
 
-use super::{Finding, counted_time, integrity};
+use super::{Finding, ask, counted_time, integrity};
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::CommandResult;
@@ -202,11 +202,7 @@ fn server(context: &Context) -> (Finding, bool) {
 }
 
 fn answering(context: &Context) -> (Finding, bool) {
-    let asked = || -> CommandResult<serde_json::Value> {
-        let owner = context.owner("pdpp doctor")?;
-        Ok(owner.get(&RequestPath::new("/healthz"))?)
-    };
-    match asked() {
+    match ask::<serde_json::Value>("/healthz", context) {
         Ok(_) => {
             let finding = Finding::ok("server", "runs, and answers on its socket");
             (finding, false)
@@ -279,12 +275,8 @@ fn model(context: &Context) -> Option<Finding> {
     {
         return None;
     }
-    let asked = || -> CommandResult<ModelState> {
-        let owner = context.owner("pdpp doctor")?;
-        Ok(owner.get(&RequestPath::new("/owner/model"))?)
-    };
     let again = context.command("model add").argument("FOLDER");
-    Some(match asked() {
+    Some(match ask::<ModelState>("/owner/model", context) {
         Ok(state) if state.embedded < state.records => {
             let waiting = counted(state.records - state.embedded, "record", "records");
             let embed = context.command("model embed");

@@ -75,7 +75,7 @@ fn dates(text: &str) -> Result<WrittenDate, String> {
 
 fn column_type(text: &str) -> Result<(String, ToldType), String> {
     let told = text.rsplit_once('=');
-    let told = told.and_then(|(column, name)| Some((column.to_owned(), ToldType::parse(name)?)));
+    let told = told.and_then(|(column, name)| Some((column.to_owned(), ToldType::named(name)?)));
     told.ok_or_else(|| {
         "it takes COLUMN=TYPE with text, integer, number, boolean or date".to_owned()
     })

@@ -32,10 +32,7 @@ enum Kind {
 
 /// `GET /browse/{connection_id}/{stream}/download`
 pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let (connection, name) = (context.part(0).to_owned(), context.part(1).to_owned());
     drop(context);
     let stream = crate::query_params::stream(&name, viewer.is_owner())?;

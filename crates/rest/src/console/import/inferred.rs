@@ -21,7 +21,7 @@ pub(super) struct InferredRow {
 pub(super) struct TableRow {
     pub(super) stream: String,
     /// The sheet or table it comes from; empty where the file has only one.
-    pub(super) of: String,
+    pub(super) source: String,
     pub(super) fields: Vec<FieldRow>,
     pub(super) more_fields: usize,
 }
@@ -55,7 +55,7 @@ impl From<&InferredTable> for TableRow {
         };
         Self {
             stream: label(&table.stream),
-            of: table.name.as_deref().map(label).unwrap_or_default(),
+            source: table.name.as_deref().map(label).unwrap_or_default(),
             fields: table.fields.iter().take(FIELDS).map(row).collect(),
             more_fields: table.fields.len().saturating_sub(FIELDS),
         }

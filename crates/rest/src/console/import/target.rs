@@ -86,10 +86,11 @@ fn of_columns(store: &dyn Store, group: &Group) -> Option<String> {
         return Some(NEW.to_owned());
     }
     let connections = store.connections();
-    let of = |connector: &ConnectorKey| connections.iter().find(|one| one.connector == *connector);
+    let connected =
+        |connector: &ConnectorKey| connections.iter().find(|one| one.connector == *connector);
     let mut declarations = store.declarations();
     // What is declared stays when its last connection is removed.
-    declarations.retain(|one| of(one.connector_key()).is_some());
+    declarations.retain(|one| connected(one.connector_key()).is_some());
     let declared = declarations.iter().map(|one| DeclaredSource::from(&**one));
     let declared: Vec<DeclaredSource<'_>> = declared.collect();
     // Several files of lines may be of several streams, as their names say.
@@ -97,7 +98,7 @@ fn of_columns(store: &dyn Store, group: &Group) -> Option<String> {
     match table::place(&group.tables, (file.title(), format), &declared) {
         TablePlace::New => Some(NEW.to_owned()),
         TablePlace::Known(known) => {
-            let connection = &of(&known.connector)?.id;
+            let connection = &connected(&known.connector)?.id;
             Some(match known.stream {
                 Some(stream) => format!("{connection}/{stream}"),
                 None => connection.to_string(),

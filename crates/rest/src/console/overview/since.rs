@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::time::Instant;
 use serde::{Deserialize, Serialize};
-use store::registry::{Change, EntryKind, Expect};
+use store::registry::{Change, EntryKind};
 use store::{Result, Store};
 
 use super::readings::Readings;
@@ -45,7 +45,7 @@ pub(super) struct Since {
 
 pub(super) struct SinceLine {
     pub(super) text: String,
-    pub(super) of: String,
+    pub(super) subject: String,
     pub(super) address: String,
 }
 
@@ -73,14 +73,7 @@ pub(super) fn visit(store: &dyn Store, now: Instant, counts: Counts) -> Result<O
     };
     // A visit that cannot be noted is noted next time.
     if let Ok(document) = serde_json::to_string(&visits) {
-        let change = Change::Put {
-            kind: EntryKind::Visit,
-            key: OWNER,
-            document: &document,
-            expires_at: None,
-            expect: Expect::Anything,
-        };
-        store.apply(&[change], now)?;
+        store.apply(&[Change::put(EntryKind::Visit, OWNER, document)], now)?;
     }
     Ok(visits.before)
 }
@@ -121,7 +114,7 @@ pub(super) fn since(
             };
             lines.push(SinceLine {
                 text,
-                of: format!("{}, {}", source.name, stream.label),
+                subject: format!("{}, {}", source.name, stream.label),
                 address: stream_address(&source.id, name).to_string(),
             });
         }
@@ -133,7 +126,7 @@ pub(super) fn since(
                 format_count(call.records, "record"),
                 format_count(calls, "call")
             ),
-            of: label(&client(&call.client)),
+            subject: label(&client(&call.client)),
             address: format!("/grants/{}/activity", call.grant),
         });
     }

@@ -28,10 +28,7 @@ struct DeletePage {
 
 /// `GET /records/{connection_id}/{stream}/{record_id}/delete`
 pub(in crate::console) async fn ask(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let path = [context.part(0), context.part(1), context.part(2)].map(str::to_owned);
     drop(context);
     let parts = path.each_ref().map(String::as_str);
@@ -47,9 +44,7 @@ pub(in crate::console) async fn ask(context: RequestContext) -> HandlerResult {
 
 /// `POST /records/{connection_id}/{stream}/{record_id}/delete`
 pub(in crate::console) async fn delete(mut context: RequestContext) -> HandlerResult {
-    if let Err(sign_in) = session::sent_form(&mut context, "/sign-in").await? {
-        return Ok(sign_in);
-    }
+    session::sent_form(&mut context, "/sign-in").await?;
     let connection_id = ConnectionId::parse(context.part(0)).map_err(|_| missing())?;
     let stream = StreamName::parse(context.part(1)).map_err(|_| missing())?;
     let address = stream_address(connection_id.as_str(), stream.as_str());

@@ -147,10 +147,7 @@ fn size(bytes: u64) -> String {
 
 /// `GET /records/{connection_id}/{stream}/{record_id}/file`
 pub(in crate::console) async fn send(context: RequestContext) -> HandlerResult {
-    let viewer = match Viewer::enter(&context, Section::Browse).await? {
-        Ok(viewer) => viewer,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let viewer = Viewer::enter(&context, Section::Browse).await?;
     let path = [context.part(0), context.part(1), context.part(2)].map(str::to_owned);
     let headers = context.headers.clone();
     drop(context);

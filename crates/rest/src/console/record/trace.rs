@@ -57,10 +57,7 @@ pub(super) async fn read(viewer: &Viewer, subject: &Subject) -> Result<Trace, Pr
     if !viewer.is_owner() {
         return Ok(Trace::default());
     }
-    let stream = StreamRef {
-        connection: subject.connection.clone(),
-        stream: subject.stream.clone(),
-    };
+    let stream = StreamRef::new(&subject.connection, &subject.stream);
     let connection = viewer.service.store.connection(&subject.connection);
     let connector = connection.map(|connection| connection.connector);
     let declaration = connector.and_then(|connector| viewer.service.store.declaration(&connector));

@@ -234,10 +234,10 @@ impl SearchIndex {
             }
             thread::sleep(READERS_WAIT);
         }
-        Err(StoreError::Engine {
-            path: self.root.clone(),
-            detail: "somebody still searches an index that was replaced".to_owned(),
-        })
+        Err(StoreError::engine(
+            &self.root,
+            "somebody still searches an index that was replaced",
+        ))
     }
 
     pub(crate) fn bytes_on_disk(&self) -> u64 {

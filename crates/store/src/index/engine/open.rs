@@ -161,10 +161,7 @@ impl OpenIndex {
             .tokenizers()
             .register(tokenizer::NAME, tokenizer::WordTokenizer::default());
         let Some((fields, capacity)) = Fields::from_schema(&index.schema(), store_id) else {
-            return Err(StoreError::Engine {
-                path: folder.to_owned(),
-                detail: "the index schema is not ours".to_owned(),
-            });
+            return Err(StoreError::engine(folder, "the index schema is not ours"));
         };
         let reader: IndexReader = index
             .reader_builder()
@@ -322,10 +319,8 @@ impl OpenIndex {
             layouts,
             ..Bookmark::new(&self.store)
         };
-        let payload = serde_json::to_string(&bookmark).map_err(|error| StoreError::Engine {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        })?;
+        let payload = serde_json::to_string(&bookmark)
+            .map_err(|error| StoreError::engine(&self.folder, error))?;
         let writer = self.writer(writing)?;
         let mut commit = writer.prepare_commit().map_err(failed(&self.folder))?;
         commit.set_payload(&payload);
@@ -356,10 +351,10 @@ impl OpenIndex {
             writing.writer = Some(writer);
             writing.merging.clear();
         }
-        writing.writer.as_mut().ok_or_else(|| StoreError::Engine {
-            path: self.folder.clone(),
-            detail: "the index has no writer".to_owned(),
-        })
+        writing
+            .writer
+            .as_mut()
+            .ok_or_else(|| StoreError::engine(&self.folder, "the index has no writer"))
     }
 
     fn layouts(&self) -> MutexGuard<'_, KnownLayouts> {

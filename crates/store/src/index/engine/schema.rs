@@ -79,7 +79,7 @@ pub(crate) const STREAM: &str = "stream";
 pub(crate) const EMITTED: &str = "emitted";
 
 pub(crate) fn slot_name(kind: SlotKind, slot: usize) -> String {
-    format!("{}{slot}", kind.name())
+    format!("{kind}{slot}")
 }
 
 pub(crate) fn build(capacity: Capacity) -> Schema {

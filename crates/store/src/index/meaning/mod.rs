@@ -175,10 +175,8 @@ impl Meaning for RecordIndex {
         if !is_same || folder.canonicalize().ok() != target.canonicalize().ok() {
             copy_model(folder, target, model.files())?;
         }
-        let text = serde_json::to_vec(&info).map_err(|error| StoreError::Engine {
-            path: target.join(INFO),
-            detail: error.to_string(),
-        })?;
+        let text = serde_json::to_vec(&info)
+            .map_err(|error| StoreError::engine(target.join(INFO), error))?;
         write_durably(&target.join(INFO), &text)?;
         if !is_same {
             remove_folder(&self.meaning.vectors_folder)?;

@@ -333,10 +333,9 @@ fn described(path: &Path, error: rusqlite::Error) -> StoreError {
         | rusqlite::Error::QueryReturnedNoRows
         | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Corrupt {
-            path: path.to_owned(),
-            detail: "its vectors are not what was written".to_owned(),
-        },
+        | rusqlite::Error::IntegralValueOutOfRange(..) => {
+            StoreError::corrupt(path, "its vectors are not what was written")
+        }
         other => failed(path)(other),
     }
 }

@@ -162,9 +162,11 @@ impl EmbeddedStore {
         let entries = disclosures
             .iter()
             .map(|disclosure| {
-                serde_json::to_string(disclosure).map_err(|error| StoreError::Engine {
-                    path: self.path().to_owned(),
-                    detail: format!("a disclosure cannot be written: {error}"),
+                serde_json::to_string(disclosure).map_err(|error| {
+                    StoreError::engine(
+                        self.path(),
+                        format!("a disclosure cannot be written: {error}"),
+                    )
                 })
             })
             .collect::<Result<Vec<String>>>()?;
@@ -212,12 +214,9 @@ impl EmbeddedStore {
                 .collect(),
         })?;
         for (sequence, entry) in rows {
-            let entry = Entry::read(entry.as_bytes()).map_err(|error| StoreError::Engine {
-                path: self.path().to_owned(),
-                detail: format!(
+            let entry = Entry::read(entry.as_bytes()).map_err(|error| StoreError::engine(self.path(), format!(
                     "entry {sequence} of the disclosure log cannot be read ({error}); `pdpp grants verify` checks it"
-                ),
-            })?;
+                )))?;
             if let Entry::Disclosure(disclosure) = entry {
                 waiting.push(LoggedDisclosure {
                     sequence,
@@ -456,7 +455,7 @@ mod tests {
         let check = store.check_disclosures().unwrap();
         assert_eq!((check.entries, check.waiting), (0, 2));
         let inspected = store.inspect(Depth::Glance).unwrap();
-        assert_eq!(inspected.waiting_disclosures, 2);
+        assert_eq!(inspected.waiting, 2);
         assert!(inspected.unwritable.unwrap().contains("has 0 MiB"));
         let grown = fs::metadata(folder.path().join(PENDING)).unwrap().len();
         assert_eq!(grown, length, "it is written over");

@@ -284,14 +284,11 @@ impl Batch {
     }
 
     fn framed(&self, path: &Path) -> Result<Vec<u8>> {
-        let text = serde_json::to_vec(self).map_err(|error| StoreError::Engine {
-            path: path.to_owned(),
-            detail: format!("a disclosure cannot be written: {error}"),
+        let text = serde_json::to_vec(self).map_err(|error| {
+            StoreError::engine(path, format!("a disclosure cannot be written: {error}"))
         })?;
-        let length = u32::try_from(text.len()).map_err(|_| StoreError::Engine {
-            path: path.to_owned(),
-            detail: "too many disclosures at once".to_owned(),
-        })?;
+        let length = u32::try_from(text.len())
+            .map_err(|_| StoreError::engine(path, "too many disclosures at once"))?;
         let mut framed = Vec::with_capacity(FRAME_BYTES + text.len());
         framed.extend_from_slice(&length.to_be_bytes());
         framed.extend_from_slice(&sum(&text));

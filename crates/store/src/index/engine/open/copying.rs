@@ -39,10 +39,8 @@ impl OpenIndex {
         }
         fs::copy(self.folder.join(META), folder.join(META)).map_err(StoreError::at(folder))?;
         files.push(PathBuf::from(META));
-        let managed = serde_json::to_vec(&files).map_err(|error| StoreError::Engine {
-            path: folder.to_owned(),
-            detail: error.to_string(),
-        })?;
+        let managed =
+            serde_json::to_vec(&files).map_err(|error| StoreError::engine(folder, error))?;
         fs::write(folder.join(MANAGED), managed).map_err(StoreError::at(folder))?;
         Ok(self.bookmark())
     }

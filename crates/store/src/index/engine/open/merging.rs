@@ -38,10 +38,10 @@ impl OpenIndex {
         let collected = writer.garbage_collect_files().wait();
         let collected = collected.map_err(failed(&self.folder))?;
         if let Some(file) = collected.failed_to_delete_files.first() {
-            return Err(StoreError::Engine {
-                path: self.folder.join(file),
-                detail: "it cannot be removed".to_owned(),
-            });
+            return Err(StoreError::engine(
+                self.folder.join(file),
+                "it cannot be removed",
+            ));
         }
         self.finish_merges(&mut writing)
     }

@@ -16,11 +16,13 @@ impl EmbeddedStore {
         }
         // Waiting disclosures belong to the end of the log.
         self.settle_disclosures()?;
-        let broken = |sequence| StoreError::Engine {
-            path: self.path().to_owned(),
-            detail: format!(
-                "the disclosure log is broken at entry {sequence}, so nothing was dropped from it; `pdpp grants verify` tells more"
-            ),
+        let broken = |sequence| {
+            StoreError::engine(
+                self.path(),
+                format!(
+                    "the disclosure log is broken at entry {sequence}, so nothing was dropped from it; `pdpp grants verify` tells more"
+                ),
+            )
         };
         self.database
             .transact(|transaction| drop_entries(transaction, retention, &broken))
