@@ -39,12 +39,23 @@ impl CsvRows {
         let whole: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
         let mut rows = Rows::with_delimiter(whole, MAX_LINE_BYTES, delimiter)?;
         let (mut doubts, mut before) = (Vec::new(), 0);
-        let header = loop {
+        let mut above = Vec::new();
+        let first = loop {
             match rows.next_cells()? {
                 None => return Ok(None),
                 Some(cells) if cells.len() == width => break cells,
-                Some(_) => before += 1,
+                Some(cells) => above = cells,
             }
+            before += 1;
+        };
+        // Some banks end each row with a delimiter, but not the header.
+        let names_it = told.header.is_none() && is_header(&above) && !is_header(&first);
+        let beyond = first.get(above.len()..).unwrap_or(&first);
+        let (header, first) = if names_it && above.len() > 1 && is_blank(beyond) {
+            before -= 1;
+            (above, Some(first))
+        } else {
+            (first, None)
         };
         if before > 0 {
             let rows = if before == 1 {
@@ -61,7 +72,9 @@ impl CsvRows {
             if told.header.is_none() {
                 doubts.push("no row names the columns, so they are numbered".to_owned());
             }
-            (1..=width).map(|at| format!("column_{at}")).collect()
+            (1..=header.len())
+                .map(|at| format!("column_{at}"))
+                .collect()
         };
         if has_header && names != header {
             doubts
@@ -73,15 +86,21 @@ impl CsvRows {
             doubts,
             delimiter,
             has_header,
-            first: (!has_header).then_some(header),
+            first: first.or_else(|| (!has_header).then_some(header)),
         }))
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<Vec<String>>> {
-        match self.first.take() {
-            Some(first) => Ok(Some(first)),
-            None => self.rows.next_cells(),
-        }
+        let row = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.rows.next_cells()?,
+        };
+        Ok(row.map(|mut cells| {
+            if is_blank(cells.get(self.names.len()..).unwrap_or_default()) {
+                cells.truncate(self.names.len());
+            }
+            cells
+        }))
     }
 
     /// What importers must know of it.
@@ -102,8 +121,8 @@ fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(
                 break;
             }
         }
-        // The last one may be cut.
-        if !is_whole {
+        // The last one may be cut, unless it is a header with a long row below it.
+        if !is_whole && widths.len() > 1 {
             widths.pop();
         }
         let mut counted = widths.clone();
@@ -121,6 +140,10 @@ fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(
         }
     }
     Ok(best.map(|(_, delimiter, width)| (delimiter, width)))
+}
+
+fn is_blank(cells: &[String]) -> bool {
+    cells.iter().all(String::is_empty)
 }
 
 /// Whether a row names columns: no cell of it is a number or a date, and most say something.

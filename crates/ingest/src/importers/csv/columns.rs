@@ -76,7 +76,9 @@ impl<'a> Columns<'a> {
         keys: Option<&mut RowKeys>,
     ) -> Result<RecordBody, Rejection> {
         let Self(columns) = self;
-        if cells.len() != columns.len() {
+        let beyond = cells.get(columns.len()..);
+        // A delimiter at the end of each row makes no column.
+        if !beyond.is_some_and(|cells| cells.iter().all(|cell| cell.is_empty())) {
             let message = format!(
                 "the row has {} cells and the header {}",
                 cells.len(),
