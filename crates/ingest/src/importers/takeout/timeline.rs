@@ -132,7 +132,15 @@ impl Converter for Timeline {
             return self.point(&value, place, made);
         }
         let Some(started_at) = moment(&value, "startTime") else {
-            return Err(malformed("the entry has no time"));
+            // What the phone noted where it did not know its place.
+            let is_no_place = ["timestamp", "timestampMs"]
+                .iter()
+                .any(|name| value.get(*name).is_some());
+            return if is_no_place {
+                Ok(())
+            } else {
+                Err(malformed("the entry has no time"))
+            };
         };
         let ended_at = moment(&value, "endTime");
         if let Some(visit) = value.get("visit") {
