@@ -202,6 +202,7 @@ fn infer_one(
     }
     seen.check(told)?;
     seen.check_names(told)?;
+    seen.check_dates(told)?;
     let (stream, table) = seen.conclude(&slug(title), title, told);
     Ok(Inferred {
         declaration: declaration(title, key, &[stream]),

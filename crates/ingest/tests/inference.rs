@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use crate::memory::{Memory, stream};
 use contract::declaration::Declaration;
-use ingest::table::{self, DeclaredSource, Inferred, TableColumns, TablePlace, Told};
+use ingest::table::{self, DeclaredSource, Inferred, TableColumns, TablePlace, Told, WrittenDate};
 use ingest::{CsvImporter, Format, Input, JsonArrayImporter, StreamChoice};
 use proptest::prelude::*;
 
@@ -74,6 +74,22 @@ fn tables_of_banks_are_read_as_they_are_written() {
         let bodies: Vec<_> = bodies.map(without_key).collect();
         assert!(bodies.contains(&without_key(expected)), "{bodies:?}");
     }
+}
+
+#[test]
+fn an_order_of_dates_that_is_told_must_be_that_of_the_table() {
+    let infer = |dates: &str| {
+        let text = b"day,n\n31/05/2024,1\n";
+        let input = Input::from_file("x.csv", "x.csv", Cursor::new(text.to_vec())).unwrap();
+        let told = Told {
+            dates: WrittenDate::parse(dates),
+            ..Told::default()
+        };
+        table::infer(input, None, ("a table", "a-table"), &told)
+    };
+    assert!(infer("dmy").is_ok());
+    let error = infer("mdy").unwrap_err().to_string();
+    assert!(error.contains("month-day-year"), "{error}");
 }
 
 #[test]

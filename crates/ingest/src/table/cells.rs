@@ -55,8 +55,11 @@ pub(crate) fn number(cell: &str, decimal: char) -> Option<String> {
     });
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
-    let is_grouped =
-        rest.is_empty() || (first.len() <= 3 && rest.iter().all(|group| group.len() == 3));
+    // In India thousands stand in a group of three, and what is above in groups of two.
+    let is_grouped = rest.split_last().is_none_or(|(last, above)| {
+        let by = |size: usize| first.len() <= size && above.iter().all(|group| group.len() == size);
+        last.len() == 3 && (by(3) || by(2))
+    });
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_number = !first.is_empty()
         && is_grouped
@@ -197,6 +200,9 @@ mod tests {
             ("(1,234.50)", '.', Some("-1234.50")),
             ("12,00-", ',', Some("-12.00")),
             ("1'000.25", '.', Some("1000.25")),
+            ("1,23,456.50", '.', Some("123456.50")),
+            ("1,2,345", '.', None),
+            ("12,345,67", '.', None),
             ("007", '.', Some("7")),
             ("0,00", ',', Some("0.00")),
             ("12.34", ',', None),
