@@ -21,6 +21,8 @@ pub(super) struct CsvRows {
     pub(super) doubts: Vec<String>,
     delimiter: u8,
     has_header: bool,
+    /// How many empty cells end each row.
+    blank_end: usize,
     /// The first row, if it is no header.
     first: Option<Vec<String>>,
 }
@@ -38,25 +40,10 @@ impl CsvRows {
         };
         let whole: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
         let mut rows = Rows::with_delimiter(whole, MAX_LINE_BYTES, delimiter)?;
-        let (mut doubts, mut before) = (Vec::new(), 0);
-        let mut above = Vec::new();
-        let first = loop {
-            match rows.next_cells()? {
-                None => return Ok(None),
-                Some(cells) if cells.len() == width => break cells,
-                Some(cells) => above = cells,
-            }
-            before += 1;
+        let Some((before, header, first)) = header_of(&mut rows, width, told)? else {
+            return Ok(None);
         };
-        // Some banks end each row with a delimiter, but not the header.
-        let names_it = told.header.is_none() && is_header(&above) && !is_header(&first);
-        let beyond = first.get(above.len()..).unwrap_or(&first);
-        let (header, first) = if names_it && above.len() > 1 && is_blank(beyond) {
-            before -= 1;
-            (above, Some(first))
-        } else {
-            (first, None)
-        };
+        let mut doubts = Vec::new();
         if before > 0 {
             let rows = if before == 1 {
                 "row before the header is"
@@ -82,6 +69,7 @@ impl CsvRows {
         }
         Ok(Some(Self {
             rows,
+            blank_end: width - names.len(),
             names,
             doubts,
             delimiter,
@@ -96,8 +84,11 @@ impl CsvRows {
             None => self.rows.next_cells()?,
         };
         Ok(row.map(|mut cells| {
-            if is_blank(cells.get(self.names.len()..).unwrap_or_default()) {
-                cells.truncate(self.names.len());
+            let width = self.names.len();
+            if cells.len() == width + self.blank_end
+                && cells.iter().skip(width).all(String::is_empty)
+            {
+                cells.truncate(width);
             }
             cells
         }))
@@ -107,6 +98,32 @@ impl CsvRows {
     pub(super) fn hint(&self) -> Value {
         json!({"delimiter": char::from(self.delimiter).to_string(), "header": self.has_header})
     }
+}
+
+/// How many rows stand before the header, the header or the first row if there is none, and a row below it that was read.
+type Found = (usize, Vec<String>, Option<Vec<String>>);
+
+fn header_of<R: BufRead>(
+    rows: &mut Rows<R>,
+    width: usize,
+    told: &Told,
+) -> io::Result<Option<Found>> {
+    let (mut before, mut above) = (0, Vec::new());
+    let first = loop {
+        match rows.next_cells()? {
+            None => return Ok(None),
+            Some(cells) if cells.len() == width => break cells,
+            Some(cells) => above = cells,
+        }
+        before += 1;
+    };
+    // Some banks end each row with a delimiter, but not the header.
+    let is_shorter = (2..width).contains(&above.len());
+    let ends_blank = is_shorter && first.iter().skip(above.len()).all(String::is_empty);
+    if told.header.is_none() && ends_blank && is_header(&above) && !is_header(&first) {
+        return Ok(Some((before - 1, above, Some(first))));
+    }
+    Ok(Some((before, first, None)))
 }
 
 /// The delimiter that gives most rows the same number of cells, more than one if possible, and that number.
@@ -140,10 +157,6 @@ fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(
         }
     }
     Ok(best.map(|(_, delimiter, width)| (delimiter, width)))
-}
-
-fn is_blank(cells: &[String]) -> bool {
-    cells.iter().all(String::is_empty)
 }
 
 /// Whether a row names columns: no cell of it is a number or a date, and most say something.
