@@ -3,22 +3,19 @@
 use std::fs;
 
 use crate::memory::Memory;
+use crate::sheets::make_database;
 use ingest::{Companions, Export, FileContents, Format, Input};
-use rusqlite::Connection;
 use tempfile::TempDir;
 
 #[test]
 fn a_history_with_large_pages_is_known_under_any_name() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("places");
-    let database = Connection::open(&path).unwrap();
-    database
-        .execute_batch(
-            "PRAGMA page_size = 65536; CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT);
+    make_database(
+        &path,
+        "PRAGMA page_size = 65536; CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT);
              CREATE TABLE moz_historyvisits (id INTEGER PRIMARY KEY, place_id INTEGER, visit_date INTEGER, visit_type INTEGER);",
-        )
-        .unwrap();
-    drop(database);
+    );
     let input = Input::from_file("x", "x", fs::File::open(&path).unwrap()).unwrap();
     assert_eq!(input.format().unwrap(), Format::Export(Export::BROWSER));
 }
@@ -27,15 +24,12 @@ fn a_history_with_large_pages_is_known_under_any_name() {
 fn what_is_no_table_of_a_history_is_not_run() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("History");
-    let database = Connection::open(&path).unwrap();
-    database
-        .execute_batch(
-            "CREATE TABLE visits(id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER, transition INTEGER);
+    make_database(
+        &path,
+        "CREATE TABLE visits(id INTEGER PRIMARY KEY, url INTEGER, visit_time INTEGER, transition INTEGER);
              INSERT INTO visits VALUES (1, 1, 13354106400000000, 0);
              CREATE VIEW urls AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, 'https://x' AS url, '' AS title FROM n;",
-        )
-        .unwrap();
-    drop(database);
+    );
     let store = Memory::with_export(Export::BROWSER);
     let (acceptor, companions) = (store.acceptor(), Companions::default());
     let input = Input::from_file("History", "History", fs::File::open(&path).unwrap()).unwrap();
@@ -65,14 +59,12 @@ fn what_browsers_keep_for_themselves_is_no_table_under_any_name() {
             "keys",
             "CREATE TABLE nssPrivate (id PRIMARY KEY UNIQUE ON CONFLICT ABORT, a0);",
         ),
-        ("x.default-release/any.sqlite", "CREATE TABLE a(b);"),
+        ("x.default-release/any.db", "CREATE TABLE a(b);"),
         ("Safari/CloudTabs.db", "CREATE TABLE a(b);"),
     ] {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let database = Connection::open(&path).unwrap();
-        database.execute_batch(sql).unwrap();
-        drop(database);
+        make_database(&path, sql);
         let input = Input::from_file(name, name, fs::File::open(&path).unwrap()).unwrap();
         assert!(matches!(input.contents(), FileContents::Left(_)), "{name}");
     }

@@ -19,6 +19,11 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
+/// Makes a database.
+pub(crate) fn make_database(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
 fn input(name: &str, bytes: &[u8]) -> Input {
     Input::from_file(name, name, Cursor::new(bytes.to_vec())).unwrap()
 }
