@@ -72,6 +72,22 @@ fn what_browsers_keep_for_themselves_is_no_table_under_any_name() {
         ("Preferences", "{\"account_info\":[]}"),
         ("Default/Secure Preferences", "{\"protection\":{}}"),
         ("Local State", "{\"os_crypt\":{}}"),
+        (
+            "Passwords.csv",
+            "Title,URL,Username,Password,Notes,OTPAuth\nx,https://x.example,ida,secret,,\n",
+        ),
+        (
+            "export.csv",
+            "\"url\",\"username\",\"password\",\"httpRealm\"\r\n\"https://x.example\",\"ida\",\"secret\",\r\n",
+        ),
+        (
+            "vault.csv",
+            "name,login_uri,login_username,login_password\nx,y,ida,secret\n",
+        ),
+        (
+            "PaymentCards.json",
+            "{\"metadata\":{\"data_type\":\"payment_cards\"},\"payment_cards\":[{\"card_number\":\"1\"}]}",
+        ),
     ] {
         let input = Input::from_file(name, name, text.as_bytes()).unwrap();
         assert!(matches!(input.contents(), FileContents::Left(_)), "{name}");

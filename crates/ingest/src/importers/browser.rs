@@ -20,7 +20,7 @@ pub(crate) const EXPORT: Known = Known {
     name: "browser",
     title: "a browser's history and bookmarks",
     declaration: Declared::Shape(SHAPE),
-    origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari, or File > Export Browsing Data). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
+    origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari, or File > Export Browsing Data to File). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
     contents: "visits and bookmarks; no cookies, no passwords, nothing typed into forms",
     recognise,
     importer: IMPORTER,
@@ -160,6 +160,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     {
         return Verdict::Takes;
     }
+    if lists_secrets(head, &members) {
+        return Verdict::Leaves(PRIVATE_LEFT);
+    }
     if PRIVATE.contains(&name) && head.trim_ascii_start().starts_with(b"{") {
         return Verdict::Leaves(PRIVATE_LEFT);
     }
@@ -173,6 +176,18 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 fn is_in_profile(path: &str) -> bool {
     let folder = path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
     folder == "Safari" || folder.ends_with(".default") || folder.contains(".default-")
+}
+
+/// Whether a file is a table of passwords, as every browser exports them, or Safari's list of payment cards.
+fn lists_secrets(head: &[u8], members: &[String]) -> bool {
+    let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header = String::from_utf8_lossy(header).to_lowercase();
+    let columns = header.split([',', ';', '\t']);
+    let columns: Vec<&str> = columns
+        .map(|name| name.trim_matches(['"', ' ', '\r']))
+        .collect();
+    let has = |end: &str| columns.iter().any(|name| name.ends_with(end));
+    has("password") && has("username") || members.iter().any(|member| member == "payment_cards")
 }
 
 /// The members of the history that Safari exports.
