@@ -41,6 +41,7 @@ mod social;
 pub(crate) mod takeout;
 pub(crate) mod telegram;
 pub(crate) mod whatsapp;
+mod written_dates;
 pub(crate) mod x;
 pub(crate) mod xml;
 

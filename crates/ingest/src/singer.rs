@@ -281,6 +281,10 @@ impl<R: BufRead> Importer for SingerImporter<'_, R> {
                     record: Some(record),
                     ..
                 }) if kind == "RECORD" => self.records.accept(&stream, record),
+                Ok(Message { kind, .. }) if kind == "BATCH" => Err(Rejection::new(
+                    RejectionCode::UnsupportedItem,
+                    "the records are in files (BATCH), which are not read; let the tap print them",
+                )),
                 Ok(_) => continue,
                 Err(error) => Err(malformed(&error)),
             };

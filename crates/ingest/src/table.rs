@@ -115,6 +115,18 @@ pub fn tables(
     Ok(found)
 }
 
+/// Whether a table as text has columns and no rows, so that it tells nothing.
+pub fn has_no_rows(input: Input) -> Result<bool, ImportError> {
+    let (name, format) = (input.name().to_owned(), input.format()?);
+    if format != Format::Csv {
+        return Ok(false);
+    }
+    let looked = CsvRows::begin(input.into_reader(), &Told::default())
+        .and_then(|rows| rows.map_or(Ok(None), |mut rows| rows.next()));
+    let row = looked.map_err(|error| InputError::from(error).named(&name))?;
+    Ok(row.is_none())
+}
+
 fn columns_of_sheets(
     format: Format,
     reader: Box<dyn BufRead>,
@@ -190,6 +202,7 @@ fn infer_one(
     }
     seen.check(told)?;
     seen.check_names(told)?;
+    seen.check_dates(told)?;
     let (stream, table) = seen.conclude(&slug(title), title, told);
     Ok(Inferred {
         declaration: declaration(title, key, &[stream]),

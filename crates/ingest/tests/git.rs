@@ -4,11 +4,14 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ingest::Export;
 use ingest::container::{Limits, walk};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::archives;
+use crate::formats::{import, sorted};
+use crate::memory::Memory;
 
 /// The files of the repository in `exports/git`, as they lie on the disk.
 fn files() -> Vec<(String, Vec<u8>)> {
@@ -130,5 +133,46 @@ proptest! {
         }
         let folder = TempDir::new().unwrap();
         logs(&write(&folder.path().join("boat.git"), &files));
+    }
+}
+
+#[test]
+fn clones_of_one_repository_are_one_record_also_when_they_come_again() {
+    let folder = TempDir::new().unwrap();
+    for (clone, url) in [
+        ("a", "https://git.example/yard/boat"),
+        ("b", "git@git.example:yard/boat.git"),
+    ] {
+        let mut files = files();
+        let config = files.iter_mut().find(|(name, _)| name == "config").unwrap();
+        config.1 = format!("[remote \"origin\"]\n\turl = {url}\n").into_bytes();
+        write(&folder.path().join(clone).join(".git"), &files);
+    }
+    let contents = walk(folder.path(), Limits::default()).unwrap().unwrap();
+    let (members, ..) = sorted(Export::GIT, &contents);
+    assert_eq!(members.len(), 2);
+    let store = Memory::with_export(Export::GIT);
+    import(&store, Export::GIT, &members);
+    let url = store.body("repositories", "yard-boat").unwrap();
+    assert!(url.contains("https://git.example/yard/boat"), "{url}");
+    let again = import(&store, Export::GIT, &members);
+    assert_eq!((again.added, again.updated), (0, 0));
+}
+
+#[test]
+fn a_repository_that_is_kept_in_another_way_says_so() {
+    let folder = TempDir::new().unwrap();
+    for (name, config) in [
+        ("sha256", "[extensions]\n\tobjectformat = sha256\n"),
+        ("reftable", "[extensions]\n\trefStorage = reftable\n"),
+    ] {
+        let mut files = files();
+        let told = files.iter_mut().find(|(name, _)| name == "config").unwrap();
+        told.1 = config.as_bytes().to_vec();
+        let read = logs(&write(&folder.path().join(name).join(".git"), &files));
+        let [Err(why)] = read.as_slice() else {
+            panic!("{read:?}");
+        };
+        assert!(why.contains("not read"), "{why}");
     }
 }

@@ -4,8 +4,8 @@ use std::io::Cursor;
 
 use crate::memory::{Memory, stream};
 use contract::declaration::Declaration;
-use ingest::table::{self, Inferred, Told};
-use ingest::{CsvImporter, Input, JsonArrayImporter, StreamChoice};
+use ingest::table::{self, DeclaredSource, Inferred, TableColumns, TablePlace, Told, WrittenDate};
+use ingest::{CsvImporter, Format, Input, JsonArrayImporter, StreamChoice};
 use proptest::prelude::*;
 
 fn infer(name: &str, text: &str) -> Option<Inferred> {
@@ -42,6 +42,89 @@ fn columns_without_rows_tell_no_types() {
     assert!(infer("x.csv", "day,amount\n").is_none());
     assert!(infer("x.csv", "day,amount\n1\n").is_none());
     assert!(infer("x.json", "[]").is_none());
+}
+
+#[test]
+fn tables_of_banks_are_read_as_they_are_written() {
+    for (text, expected) in [
+        // A delimiter at the end of each row, but not of the header.
+        (
+            "Details,Posting Date,Amount,Check or Slip #\nDEBIT,06/03/2024,-5.75,,\nCREDIT,05/31/2024,2000.00,,\n",
+            "{\"row_id\":\"3\",\"Details\":\"CREDIT\",\"Posting Date\":\"2024-05-31\",\"Amount\":2000.00,\"Check or Slip #\":null}",
+        ),
+        // A day in digits alone.
+        (
+            "\"Date\",\"Debit/credit\",\"Amount (EUR)\"\n\"20240603\",\"Debit\",\"12,34\"\n",
+            "{\"row_id\":\"1\",\"Date\":\"2024-06-03\",\"Debit/credit\":\"Debit\",\"Amount (EUR)\":12.34}",
+        ),
+        (
+            "Ticket;Code\n20240603;1\n",
+            "{\"row_id\":\"1\",\"Ticket\":20240603,\"Code\":1}",
+        ),
+    ] {
+        let inferred = infer("x.csv", text).unwrap();
+        let store = store_of(&inferred);
+        let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
+        let report = store.import(&mut CsvImporter::new(text.as_bytes(), &acceptor));
+        assert_eq!(report.rejected, 0, "{:?}", report.rejections);
+        let records = store.records.borrow();
+        let bodies = records.values().map(|(_, body)| body.as_str());
+        // Whatever the key is.
+        let without_key = |body: &str| body.split_once(',').map(|(_, rest)| rest.to_owned());
+        let bodies: Vec<_> = bodies.map(without_key).collect();
+        assert!(bodies.contains(&without_key(expected)), "{bodies:?}");
+    }
+}
+
+#[test]
+fn an_order_of_dates_that_is_told_must_be_that_of_the_table() {
+    let infer = |dates: &str| {
+        let text = b"day,n\n31/05/2024,1\n";
+        let input = Input::from_file("x.csv", "x.csv", Cursor::new(text.to_vec())).unwrap();
+        let told = Told {
+            dates: WrittenDate::parse(dates),
+            ..Told::default()
+        };
+        table::infer(input, None, ("a table", "a-table"), &told)
+    };
+    assert!(infer("dmy").is_ok());
+    let error = infer("mdy").unwrap_err().to_string();
+    assert!(error.contains("month-day-year"), "{error}");
+}
+
+#[test]
+fn a_table_that_shares_half_of_its_columns_is_another_one() {
+    let comments = infer("x.csv", "Video ID,Channel ID,Text\nabc,c,Nice\n").unwrap();
+    let declaration = Declaration::parse(&comments.declaration).unwrap();
+    let declared = [DeclaredSource::from(&declaration)];
+    let place = |columns: &[&str]| {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        let table = TableColumns {
+            stream: "x".to_owned(),
+            columns,
+        };
+        table::place(&[table], ("x", Some(Format::Csv)), &declared)
+    };
+    assert_eq!(place(&["Video ID", "Added"]), TablePlace::New);
+    let known = place(&["Video ID", "Text", "Added"]);
+    assert!(matches!(known, TablePlace::Known(_)), "{known:?}");
+
+    // And where it is imported as the other, it is refused, however short it is.
+    let store = store_of(&comments);
+    let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
+    let text = "Video ID,Added\nabc,2024-06-03\n";
+    let (_, error) = store.try_import(&mut CsvImporter::new(text.as_bytes(), &acceptor), "x.csv");
+    let error = error.unwrap().to_string();
+    assert!(error.contains("names other columns"), "{error}");
+}
+
+#[test]
+fn a_long_row_below_the_header_hides_no_column() {
+    let long = "x".repeat(100_000);
+    let text = format!("number,text\n1,\"{long}\"\n2,ok\n");
+    let inferred = infer("x.csv", &text).unwrap();
+    let names = inferred.tables[0].fields.iter().map(|field| &field.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["number", "text"]);
 }
 
 proptest! {

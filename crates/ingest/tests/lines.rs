@@ -1,8 +1,10 @@
 //! What one line of an import means, and why it may be refused.
 
 use crate::memory::{Memory, NOW, connection, declaration, refused, refused_codes, stream};
+use contract::declaration::Declaration;
 use ingest::{
-    Acceptor, BatchLimits, Import, ImportReport, JsonlImporter, LineForm, StreamChoice, receive,
+    Acceptor, BatchLimits, Format, Import, ImportReport, Input, JsonlImporter, LineForm,
+    SingerImporter, StreamChoice, receive, singer,
 };
 
 /// Imports lines, each envelope or bare, into one stream.
@@ -270,4 +272,23 @@ fn a_receipt_names_every_refused_line_by_its_place() {
     assert_eq!(json["rejections"][1]["field"], "size");
     let id = json["rejections"][1]["receipt_id"].as_str().unwrap();
     assert!(id.starts_with("rr_") && id.len() == 27, "{id}");
+}
+
+#[test]
+fn records_that_a_tap_puts_into_files_are_refused_by_name() {
+    let text = r#"{"type":"SCHEMA","stream":"boats","schema":{"properties":{"id":{"type":"integer"}}},"key_properties":["id"]}
+{"type":"RECORD","stream":"boats","record":{"id":1}}
+{"type":"ACTIVATE_VERSION","stream":"boats","version":1}
+{"type":"BATCH","stream":"boats","encoding":{"format":"jsonl"},"manifest":["file:///boats.jsonl"]}
+"#;
+    let input = Input::of_format("tap", "tap", Format::Singer, text.as_bytes()).unwrap();
+    let streams = singer::scan(input).unwrap().streams;
+    let declaration = Declaration::parse(&singer::declaration("tap", "Tap", &streams)).unwrap();
+    let store = Memory::new(declaration);
+    let acceptor = store.acceptor();
+    let mut importer = SingerImporter::new(text.as_bytes(), &acceptor, &store.declaration);
+    let report = store.import(&mut importer);
+    assert_eq!((report.added, report.rejected), (1, 1));
+    let why = &report.rejections[0].message;
+    assert!(why.contains("BATCH"), "{why}");
 }

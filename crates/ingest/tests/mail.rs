@@ -143,7 +143,8 @@ fn a_message_becomes_a_record_with_all_that_it_says() {
             },
         })
     );
-    assert_eq!(files[1]["text"], "Forwarded words.");
+    let forwarded = "From: c@example.org\nSubject: Inside\n\nForwarded words.";
+    assert_eq!(files[1]["text"], forwarded);
     let again = import(&store, WHOLE.as_bytes(), 1 << 20);
     assert_eq!((again.read, again.unchanged), (3, 3));
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod archives;
+mod browser;
 mod calendar;
 mod contacts;
 mod containers;

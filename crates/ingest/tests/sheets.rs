@@ -9,7 +9,7 @@ use crate::fuzzing::{Changes, fuzz};
 use crate::memory::{Memory, refused};
 use contract::declaration::Declaration;
 use ingest::table::{self, Inferred, Told, ToldType};
-use ingest::{Companions, Export, Format, ImportReport, Input, SheetsImporter};
+use ingest::{Companions, Format, ImportReport, Input, SheetsImporter};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,6 +17,11 @@ use tempfile::TempDir;
 fn fixture(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables");
     fs::read(folder.join(name)).unwrap()
+}
+
+/// Makes a database.
+pub(crate) fn make_database(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
 fn input(name: &str, bytes: &[u8]) -> Input {
@@ -420,20 +425,4 @@ fn no_change_of_a_table_makes_anything_panic() {
             let _ = store.try_import(&mut importer, file);
         });
     }
-}
-
-#[test]
-fn a_history_with_large_pages_is_known_under_any_name() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("places");
-    let database = Connection::open(&path).unwrap();
-    database
-        .execute_batch(
-            "PRAGMA page_size = 65536; CREATE TABLE moz_places (id INTEGER PRIMARY KEY, url TEXT, title TEXT);
-             CREATE TABLE moz_historyvisits (id INTEGER PRIMARY KEY, place_id INTEGER, visit_date INTEGER, visit_type INTEGER);",
-        )
-        .unwrap();
-    drop(database);
-    let input = Input::from_file("x", "x", fs::File::open(&path).unwrap()).unwrap();
-    assert_eq!(input.format().unwrap(), Format::Export(Export::BROWSER));
 }

@@ -21,6 +21,18 @@ pub(crate) const LOG_BEGINS: &str = "{\"git_repository\":";
 /// What a folder is called, or how its name ends, that holds a repository.
 pub(super) const ENDING: &str = ".git";
 
+/// What a repository says of itself that is kept in another way, and why it is not read.
+const UNREAD: [(&str, &str); 2] = [
+    (
+        "objectformat=sha256",
+        "its objects are named by SHA-256, and such repositories are not read",
+    ),
+    (
+        "refstorage=reftable",
+        "its branches stand in a reftable, and such repositories are not read",
+    ),
+];
+
 /// The longest file of a repository, other than its objects, that is read.
 const TEXT_BYTES: u64 = 16 << 20;
 /// All compressed objects of a repository inside an archive together: they are held in memory, because objects refer to each other.
@@ -63,6 +75,13 @@ impl Repository {
     }
 
     pub(super) fn open(self: &Arc<Self>) -> io::Result<Box<dyn Read + Send>> {
+        let mut config = self.text("config")?.to_ascii_lowercase();
+        config.retain(|c| !c.is_whitespace());
+        for (way, why) in UNREAD {
+            if config.contains(way) {
+                return Err(io::Error::other(why));
+            }
+        }
         let objects = Objects::new(self)?;
         Ok(Box::new(Log::new(self, objects)?))
     }

@@ -8,7 +8,7 @@ mod visits;
 
 use self::bookmarks::Bookmarks;
 use self::database::DatabaseImporter;
-use self::visits::Takeout;
+use self::visits::Exported;
 use super::outline::first_members;
 use super::pieces::Cut;
 use crate::database_copy::{LogKeeper, is_database, is_log};
@@ -20,7 +20,7 @@ pub(crate) const EXPORT: Known = Known {
     name: "browser",
     title: "a browser's history and bookmarks",
     declaration: Declared::Shape(SHAPE),
-    origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
+    origin: "The folder of the profile: Chrome, Edge, Brave and others ('Profile Path' in chrome://version), Firefox ('Profile Folder' in about:support), Safari (~/Library/Safari, or File > Export Browsing Data to File). Google Takeout: Chrome. Any browser: Export bookmarks (HTML)",
     contents: "visits and bookmarks; no cookies, no passwords, nothing typed into forms",
     recognise,
     importer: IMPORTER,
@@ -73,8 +73,17 @@ const HISTORIES: [(&str, &str); 3] = [
     ("places.sqlite", "CREATE TABLE moz_places"),
     ("History.db", "CREATE TABLE history_visits"),
 ];
-/// Other databases of a profile.
-const PRIVATE: [&str; 22] = [
+/// Other files of a profile.
+const PRIVATE: [&str; 31] = [
+    "Preferences",
+    "Secure Preferences",
+    "Local State",
+    "TransportSecurity",
+    "Network Persistent State",
+    "Reporting and NEL",
+    "SCT Auditing Pending Reports",
+    "logins.json",
+    "cert9.db",
     "Cookies",
     "Login Data",
     "Login Data For Account",
@@ -98,6 +107,17 @@ const PRIVATE: [&str; 22] = [
     "credentialstate.sqlite",
     "key4.db",
 ];
+/// What stands in the description of databases that are none of a history: the first one is in every database of Chrome and its relatives.
+const PRIVATE_TABLES: [&str; 7] = [
+    "CREATE TABLE meta(key LONGVARCHAR NOT NULL UNIQUE PRIMARY KEY, value LONGVARCHAR)",
+    "CREATE TABLE cookies(creation_utc",
+    "CREATE TABLE cookies (creation_utc",
+    "CREATE TABLE logins (origin_url",
+    "CREATE TABLE autofill (name",
+    "CREATE TABLE moz_",
+    "CREATE TABLE nssP",
+];
+const PRIVATE_LEFT: &str = "data of a browser that is no history, such as cookies and passwords";
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let (name, head) = (file.file_name(), file.head);
@@ -109,12 +129,14 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         if is_history {
             return Verdict::Takes;
         }
-        if PRIVATE.contains(&name) {
-            return Verdict::Leaves(
-                "data of a browser that is no history, such as cookies and passwords",
-            );
-        }
-        return Verdict::Unlike;
+        let is_private = PRIVATE.contains(&name)
+            || is_in_profile(file.path)
+            || PRIVATE_TABLES.iter().any(|words| text.contains(words));
+        return if is_private {
+            Verdict::Leaves(PRIVATE_LEFT)
+        } else {
+            Verdict::Unlike
+        };
     }
     if is_log(head) {
         let of = name.strip_suffix("-wal").unwrap_or_default();
@@ -134,13 +156,43 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     if (has("roots") && (has("checksum") || has("version"))) || has("Browser History") {
         return Verdict::Takes;
     }
-    if bookmarks::is_html(head) || bookmarks::is_property_list(head, name) {
+    if bookmarks::is_html(head) || bookmarks::is_property_list(head, name) || is_of_safari(&members)
+    {
         return Verdict::Takes;
+    }
+    if lists_secrets(head, &members) {
+        return Verdict::Leaves(PRIVATE_LEFT);
+    }
+    if PRIVATE.contains(&name) && head.trim_ascii_start().starts_with(b"{") {
+        return Verdict::Leaves(PRIVATE_LEFT);
     }
     if HISTORIES.iter().any(|(called, _)| name == *called) {
         return Verdict::Misses("it is no SQLite database");
     }
     Verdict::Unlike
+}
+
+/// Whether a file stands in a folder that Firefox or Safari keeps for itself.
+fn is_in_profile(path: &str) -> bool {
+    let folder = path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
+    folder == "Safari" || folder.ends_with(".default") || folder.contains(".default-")
+}
+
+/// Whether a file is a table of passwords, as every browser exports them, or Safari's list of payment cards.
+fn lists_secrets(head: &[u8], members: &[String]) -> bool {
+    let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let header = String::from_utf8_lossy(header).to_lowercase();
+    let columns = header.split([',', ';', '\t']);
+    let columns: Vec<&str> = columns
+        .map(|name| name.trim_matches(['"', ' ', '\r']))
+        .collect();
+    let has = |end: &str| columns.iter().any(|name| name.ends_with(end));
+    has("password") && has("username") || members.iter().any(|member| member == "payment_cards")
+}
+
+/// The members of the history that Safari exports.
+fn is_of_safari(members: &[String]) -> bool {
+    matches!(members, [first, second, ..] if first == "metadata" && second == "history")
 }
 
 const IMPORTER: MakeImporter = |input, acceptor, companions| {
@@ -160,7 +212,11 @@ const IMPORTER: MakeImporter = |input, acceptor, companions| {
     }
     let (members, _) = first_members(&head, "");
     if members.iter().any(|member| member == "Browser History") {
-        return Cut::Members(&["Browser History"]).importer(reader, acceptor, Takeout);
+        let visits = Exported("Chrome (Takeout)");
+        return Cut::Members(&["Browser History"]).importer(reader, acceptor, visits);
+    }
+    if is_of_safari(&members) {
+        return Cut::Members(&["history"]).importer(reader, acceptor, Exported("Safari"));
     }
     Cut::Whole.importer(reader, acceptor, Bookmarks)
 };

@@ -34,6 +34,8 @@ pub struct CsvImporter<'a, R> {
 struct Table<'a, R> {
     rows: Rows<R>,
     columns: Columns<'a>,
+    /// How many empty cells end each row, as some banks write them: as many as the first one has.
+    blank_end: Option<usize>,
 }
 
 impl<'a, R: BufRead> CsvImporter<'a, R> {
@@ -83,7 +85,11 @@ impl<'a, R: BufRead> CsvImporter<'a, R> {
             Ok(columns) => columns,
             Err(why) => return refused(why),
         };
-        Ok(Some(Table { rows, columns }))
+        Ok(Some(Table {
+            rows,
+            columns,
+            blank_end: None,
+        }))
     }
 }
 
@@ -99,7 +105,12 @@ impl<R: BufRead> Table<'_, R> {
         let outcome = if let Some(rejection) = row.rejection() {
             Err(rejection)
         } else {
-            let cells: Vec<&[u8]> = self.rows.cells().collect();
+            let mut cells: Vec<&[u8]> = self.rows.cells().collect();
+            let blank = self.columns.blank_end(&cells);
+            let blank_end = *self.blank_end.get_or_insert(blank.unwrap_or_default());
+            if blank == Some(blank_end) {
+                cells.truncate(cells.len() - blank_end);
+            }
             let encoding = self.rows.input.encoding;
             let record = self.columns.record(&cells, encoding, keys);
             record.and_then(|body| acceptor.bare(body, Cells::Columns))

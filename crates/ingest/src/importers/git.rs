@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::json_members::{list, moment, some_list, text};
 use super::pieces::{Converter, Cut, Kept, Made, malformed, parse_json};
 use crate::container::git::LOG_BEGINS;
-use crate::exports::{Candidate, Declared, Known, Verdict};
+use crate::exports::{Candidate, Claims, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
@@ -17,8 +17,12 @@ pub(crate) const EXPORT: Known = Known {
     origin: "Nothing to export: name the folder of the repository, or one that holds several. A clone of GitHub's needs its history: no --depth",
     contents: "commits of all branches with their authors, messages and paths; no contents of files",
     recognise,
-    importer: |input, acceptor, _| {
-        Cut::Lines.importer(input.into_reader(), acceptor, Git::default())
+    importer: |input, acceptor, companions| {
+        let converter = Git {
+            repository: None,
+            claims: companions.claims.clone(),
+        };
+        Cut::Lines.importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -74,10 +78,10 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     Verdict::Unlike
 }
 
-#[derive(Default)]
 struct Git {
     /// The name of the repository that the commits are of.
     repository: Option<String>,
+    claims: Claims,
 }
 
 /// `owner/name` as a key.
@@ -90,15 +94,14 @@ impl Converter for Git {
         let value = parse_json(piece)?;
         if let Some(about) = value.get("git_repository") {
             let name = text(about, "name").unwrap_or("repository").to_owned();
-            made.add(
-                "repositories",
-                json!({
-                    "id": key_of(&name),
-                    "name": name,
-                    "url": text(about, "url"),
-                    "branch": text(about, "branch"),
-                }),
-            );
+            let (key, url, branch) = (key_of(&name), text(about, "url"), text(about, "branch"));
+            // Of several clones the first one tells where it came from and what is checked out.
+            if self.claims.take(&key, &(url, branch)) {
+                made.add(
+                    "repositories",
+                    json!({"id": key, "name": name, "url": url, "branch": branch}),
+                );
+            }
             self.repository = Some(name);
             return Ok(());
         }

@@ -135,6 +135,8 @@ struct Text {
     typed: Option<usize>,
     /// Where the text of an open link begins, and where it leads.
     link: Option<(usize, String)>,
+    /// Whether nothing stands behind the dash of an item yet.
+    begins_item: bool,
 }
 
 impl Text {
@@ -171,6 +173,7 @@ impl Text {
     }
 
     fn write(&mut self, character: char) {
+        self.begins_item = false;
         let quotes = self.quotes.min(MAX_QUOTES);
         match std::mem::take(&mut self.gap) {
             _ if self.written.is_empty() => self.begin_line(quotes),
@@ -257,7 +260,10 @@ impl Text {
     }
 
     fn element(&mut self, name: &str, is_end: bool) {
+        // An item is often a paragraph, which begins behind the dash.
+        let begins_item = self.begins_item && !is_end && matches!(name, "div" | "p" | "section");
         match name {
+            _ if begins_item => {}
             "br" => self.lines(1, true),
             "td" | "th" => self.push(' '),
             name if PARAGRAPHS.contains(&name) => self.lines(2, false),
@@ -277,6 +283,7 @@ impl Text {
             "li" if !is_end => {
                 self.write('-');
                 self.gap = Gap::Space;
+                self.begins_item = true;
             }
             _ => {}
         }
@@ -385,6 +392,10 @@ mod tests {
                 "a b\nc",
             ),
             ("<ul><li>one</li><li>two</li></ul>", "- one\n- two"),
+            (
+                "<ul><li><div>one</div><div>more</div></li><li></li><li>\n<p>two</p></li></ul>x",
+                "- one\nmore\n-\n- two\n\nx",
+            ),
             (
                 "Hi<blockquote>old<blockquote>older</blockquote></blockquote>new",
                 "Hi\n\n> old\n>\n>> older\n\nnew",

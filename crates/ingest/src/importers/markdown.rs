@@ -4,7 +4,9 @@
 mod note;
 
 use encoding_rs::Encoding;
+use percent_encoding::percent_decode_str;
 use serde_json::json;
+use std::borrow::Cow;
 
 use self::note::Note;
 use super::json_members::{some_list, some_text};
@@ -90,7 +92,7 @@ impl Converter for Notes {
             .map_or((None, without_ending), |(folder, name)| {
                 (Some(folder), name)
             });
-        let note = Note::read(&text, name);
+        let note = Note::read(&text, &page_name(folder, name));
         made.add(
             "notes",
             json!({
@@ -108,5 +110,32 @@ impl Converter for Notes {
             }),
         );
         Ok(())
+    }
+}
+
+/// What a page is called whose file cannot be called so: Logseq writes `a/b` as `a___b` or `a%2Fb`.
+fn page_name<'n>(folder: Option<&str>, name: &'n str) -> Cow<'n, str> {
+    let is_page = folder.is_some_and(|folder| folder == "pages" || folder.ends_with("/pages"));
+    if !is_page {
+        return name.into();
+    }
+    let name = percent_decode_str(name).decode_utf8_lossy();
+    name.replace("___", "/").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_logseq_are_called_as_they_are_called_there() {
+        for (folder, name, expected) in [
+            (Some("graph/pages"), "boat___sails", "boat/sails"),
+            (Some("pages"), "boat%2Fsails", "boat/sails"),
+            (Some("graph/notes"), "boat___sails", "boat___sails"),
+            (None, "50%", "50%"),
+        ] {
+            assert_eq!(page_name(folder, name), expected);
+        }
     }
 }

@@ -40,8 +40,11 @@ pub(crate) fn number(cell: &str, decimal: char) -> Option<String> {
     });
     let first = groups.next()?;
     let rest: Vec<&str> = groups.collect();
-    let is_grouped =
-        rest.is_empty() || (first.len() <= 3 && rest.iter().all(|group| group.len() == 3));
+    // In India thousands stand in a group of three, and what is above in groups of two.
+    let is_grouped = rest.split_last().is_none_or(|(last, above)| {
+        let by = |size: usize| first.len() <= size && above.iter().all(|group| group.len() == size);
+        last.len() == 3 && (by(3) || by(2))
+    });
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_number = !first.is_empty()
         && is_grouped
@@ -97,7 +100,9 @@ pub(crate) fn date(cell: &str, order: DateOrder) -> Option<Moment> {
         Some((day, time)) => (day, Some(time.trim_start_matches([',', ' ']))),
         None => (cell, None),
     };
-    let sign = day.chars().find(|c| !c.is_ascii_digit())?;
+    let Some(sign) = day.chars().find(|c| !c.is_ascii_digit()) else {
+        return compact(cell).filter(|_| order == DateOrder::YearMonthDay);
+    };
     if !matches!(sign, '.' | '/' | '-') {
         return None;
     }
@@ -133,6 +138,16 @@ pub(crate) fn date(cell: &str, order: DateOrder) -> Option<Moment> {
     })
 }
 
+/// A day in digits only: `20240603`.
+fn compact(cell: &str) -> Option<Moment> {
+    let digits = Some(cell).filter(|cell| cell.len() == 8 && cell.is_ascii())?;
+    let date: Date = digits.parse().ok()?;
+    (1900..2100).contains(&date.year()).then(|| Moment {
+        text: date.to_string(),
+        has_time: false,
+    })
+}
+
 fn time_of_day(text: &str) -> Option<Time> {
     let lower = text.trim().to_ascii_lowercase();
     let (clock, half) = match (lower.strip_suffix("am"), lower.strip_suffix("pm")) {
@@ -140,6 +155,11 @@ fn time_of_day(text: &str) -> Option<Time> {
         (_, Some(clock)) => (clock.trim(), Some(12)),
         _ => (lower.as_str(), None),
     };
+    // Fractions of a second are left.
+    let clock = clock.split_once('.').map_or(clock, |(whole, fraction)| {
+        let is_fraction = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        if is_fraction { whole } else { clock }
+    });
     let mut parts = clock.split(':').map(str::parse::<i8>);
     let (hour, minute) = (parts.next()?.ok()?, parts.next()?.ok()?);
     let second = parts.next().unwrap_or(Ok(0)).ok()?;
@@ -165,6 +185,9 @@ mod tests {
             ("(1,234.50)", '.', Some("-1234.50")),
             ("12,00-", ',', Some("-12.00")),
             ("1'000.25", '.', Some("1000.25")),
+            ("1,23,456.50", '.', Some("123456.50")),
+            ("1,2,345", '.', None),
+            ("12,345,67", '.', None),
             ("007", '.', Some("7")),
             ("0,00", ',', Some("0.00")),
             ("12.34", ',', None),
@@ -197,6 +220,15 @@ mod tests {
                 DayMonthYear,
                 Some("1999-12-31T00:00:00"),
             ),
+            (
+                "03-06-2024 10:00:00.123",
+                DayMonthYear,
+                Some("2024-06-03T10:00:00"),
+            ),
+            ("20240603", YearMonthDay, Some("2024-06-03")),
+            ("20240603", DayMonthYear, None),
+            ("20241303", YearMonthDay, None),
+            ("12345678", YearMonthDay, None),
             ("30.02.2024", DayMonthYear, None),
             ("12/31/2023", DayMonthYear, None),
             ("31.12.2023 25:00", DayMonthYear, None),

@@ -55,6 +55,9 @@ const WAYS: [Way; 8] = [
     Way::Decimal(','),
 ];
 
+/// Only this order writes a day in digits alone.
+const COMPACT: Way = Way::Date(DateOrder::YearMonthDay);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Json {
     Text,
@@ -299,6 +302,10 @@ impl Column {
         let is_certain = self.ways.iter().filter(is_alike).count() == 1;
         match best {
             Way::Boolean => (Kind::Boolean, None),
+            // Eight digits are a day only where the column says so.
+            Way::Integer if self.ways.contains(&COMPACT) && is_called_day(name) => {
+                (self.moment(Some(DateOrder::YearMonthDay)), None)
+            }
             Way::Integer => (Kind::Integer, None),
             Way::Iso => (self.moment(None), None),
             Way::Date(order) => {
@@ -361,6 +368,22 @@ impl Column {
         }
         schema
     }
+}
+
+/// Whether a column is called after what it holds, if that is a day.
+fn is_called_day(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    [
+        "date",
+        "datum",
+        "data",
+        "fecha",
+        "dato",
+        "buchungstag",
+        "päivä",
+    ]
+    .iter()
+    .any(|word| lower.contains(word))
 }
 
 /// A number such as ids and codes are written, which loses its zeros if it is read as one.

@@ -21,6 +21,8 @@ pub(super) struct CsvRows {
     pub(super) doubts: Vec<String>,
     delimiter: u8,
     has_header: bool,
+    /// How many empty cells end each row.
+    blank_end: usize,
     /// The first row, if it is no header.
     first: Option<Vec<String>>,
 }
@@ -38,14 +40,10 @@ impl CsvRows {
         };
         let whole: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
         let mut rows = Rows::with_delimiter(whole, MAX_LINE_BYTES, delimiter)?;
-        let (mut doubts, mut before) = (Vec::new(), 0);
-        let header = loop {
-            match rows.next_cells()? {
-                None => return Ok(None),
-                Some(cells) if cells.len() == width => break cells,
-                Some(_) => before += 1,
-            }
+        let Some((before, header, first)) = header_of(&mut rows, width, told)? else {
+            return Ok(None);
         };
+        let mut doubts = Vec::new();
         if before > 0 {
             let rows = if before == 1 {
                 "row before the header is"
@@ -61,7 +59,9 @@ impl CsvRows {
             if told.header.is_none() {
                 doubts.push("no row names the columns, so they are numbered".to_owned());
             }
-            (1..=width).map(|at| format!("column_{at}")).collect()
+            (1..=header.len())
+                .map(|at| format!("column_{at}"))
+                .collect()
         };
         if has_header && names != header {
             doubts
@@ -69,25 +69,61 @@ impl CsvRows {
         }
         Ok(Some(Self {
             rows,
+            blank_end: width - names.len(),
             names,
             doubts,
             delimiter,
             has_header,
-            first: (!has_header).then_some(header),
+            first: first.or_else(|| (!has_header).then_some(header)),
         }))
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<Vec<String>>> {
-        match self.first.take() {
-            Some(first) => Ok(Some(first)),
-            None => self.rows.next_cells(),
-        }
+        let row = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.rows.next_cells()?,
+        };
+        Ok(row.map(|mut cells| {
+            let width = self.names.len();
+            if cells.len() == width + self.blank_end
+                && cells.iter().skip(width).all(String::is_empty)
+            {
+                cells.truncate(width);
+            }
+            cells
+        }))
     }
 
     /// What importers must know of it.
     pub(super) fn hint(&self) -> Value {
         json!({"delimiter": char::from(self.delimiter).to_string(), "header": self.has_header})
     }
+}
+
+/// How many rows stand before the header, the header or the first row if there is none, and a row below it that was read.
+type Found = (usize, Vec<String>, Option<Vec<String>>);
+
+fn header_of<R: BufRead>(
+    rows: &mut Rows<R>,
+    width: usize,
+    told: &Told,
+) -> io::Result<Option<Found>> {
+    let (mut before, mut above) = (0, Vec::new());
+    let first = loop {
+        match rows.next_cells()? {
+            None => return Ok(None),
+            Some(cells) if cells.len() == width => break cells,
+            Some(cells) => above = cells,
+        }
+        before += 1;
+    };
+    // Some banks end each row with a delimiter, but not the header.
+    let is_shorter = (2..width).contains(&above.len());
+    let ends_blank = is_shorter && first.iter().skip(above.len()).all(String::is_empty);
+    if told.header.is_none() && ends_blank && is_header(&above) && !is_header(&first) {
+        return Ok(Some((before - 1, above, Some(first))));
+    }
+    Ok(Some((before, first, None)))
 }
 
 /// The delimiter that gives most rows the same number of cells, more than one if possible, and that number.
@@ -102,8 +138,8 @@ fn layout(head: &[u8], is_whole: bool, delimiters: &[u8]) -> io::Result<Option<(
                 break;
             }
         }
-        // The last one may be cut.
-        if !is_whole {
+        // The last one may be cut, unless it is a header with a long row below it.
+        if !is_whole && widths.len() > 1 {
             widths.pop();
         }
         let mut counted = widths.clone();

@@ -77,7 +77,7 @@ fn streams_with(names: &[String], declared: &[DeclaredSource<'_>]) -> Vec<KnownS
         let least = if is_export {
             names.len()
         } else {
-            names.len().div_ceil(2)
+            names.len() / 2 + 1
         };
         for (stream, fields) in &source.streams {
             let own = columns_in(names, fields);
@@ -100,11 +100,11 @@ fn connectors_with(tables: &[TableColumns], declared: &[DeclaredSource<'_>]) -> 
             let mut streams = source.streams.iter();
             let stream = streams.find(|(name, _)| name.as_str() == table.stream);
             stream.is_some_and(|(_, fields)| {
-                2 * columns_in(&table.columns, fields) >= table.columns.len()
+                2 * columns_in(&table.columns, fields) > table.columns.len()
             })
         });
         let has = has.count();
-        (2 * has >= tables.len()).then(|| KnownStream {
+        (2 * has > tables.len()).then(|| KnownStream {
             connector: source.connector.clone(),
             stream: None,
             is_exact: has == tables.len() && source.streams.len() == tables.len(),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::column::{Column, Kind};
 use super::csv_rows::CsvRows;
-use super::{InferredField, InferredTable, Told, each_object};
+use super::{InferredField, InferredTable, Told, WrittenDate, each_object};
 use crate::error::InputError;
 use crate::input::Format;
 use crate::sheets::{Headed, Sheet, SheetRows};
@@ -146,6 +146,21 @@ impl Seen {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Whether dates are written as the owner says.
+    pub(super) fn check_dates(&self, told: &Told) -> Result<(), InputError> {
+        let Some(WrittenDate(order)) = told.dates else {
+            return Ok(());
+        };
+        let is_so = |column: &Column| matches!(column.kind().0, Kind::Date(Some(one)) | Kind::Time(Some(one)) if one == order);
+        if self.columns.iter().any(is_so) {
+            return Ok(());
+        }
+        let order = order.as_str();
+        Err(InputError::UnknownFormat(format!(
+            "no column holds dates alone that are written {order}"
+        )))
     }
 
     /// Whether the table is as the owner says.

@@ -152,6 +152,12 @@ impl ImportFile {
         }
     }
 
+    /// Whether it is a table with a header only.
+    pub(super) fn has_no_rows(&self) -> bool {
+        let input = self.input().ok();
+        input.is_some_and(|input| table::has_no_rows(input).unwrap_or_default())
+    }
+
     /// Whether it holds tables, and not lines, which may say themselves where they belong.
     pub(super) fn is_table(&self) -> bool {
         use Format::{Csv, Database, Json, Workbook};

@@ -107,6 +107,9 @@ impl Survey {
             match table.tables() {
                 _ if table.is_log() => taken.push(table),
                 Ok(tables) if tables.is_empty() => self.unknown(&path),
+                Ok(_) if table.is_member() && table.has_no_rows() => {
+                    self.leave(&path, "tables without rows");
+                }
                 Ok(_) => taken.push(table),
                 Err(_) => self.broken(&path),
             }

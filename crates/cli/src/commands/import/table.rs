@@ -249,7 +249,11 @@ fn show_fields(table: &InferredTable, context: &Context) {
     let rows: Vec<_> = rows.collect();
     output.note(columns(&rows, 2, output.style()).trim_end());
     if let Some(delimiter) = &table.delimiter {
-        output.note(&format!("Between cells stands '{}'.", visible(delimiter)));
+        let sign = match delimiter.as_str() {
+            "\t" => "a tab".to_owned(),
+            sign => format!("'{}'", visible(sign)),
+        };
+        output.note(&format!("Between cells stands {sign}."));
     }
 }
 

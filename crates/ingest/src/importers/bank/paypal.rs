@@ -6,21 +6,21 @@ use crate::lines::MAX_LINE_BYTES;
 use crate::table::{self, DateOrder};
 
 /// The names of the columns that are read.
-const COLUMNS: [[&str; 2]; 14] = [
-    ["Date", "Datum"],
-    ["Name", "Name"],
-    ["Type", "Typ"],
-    ["Status", "Status"],
-    ["Currency", "Währung"],
-    ["Fee", "Gebühr"],
-    ["Net", "Netto"],
-    ["From Email Address", "Absender E-Mail-Adresse"],
-    ["To Email Address", "Empfänger E-Mail-Adresse"],
-    ["Transaction ID", "Transaktionscode"],
-    ["Item Title", "Artikelbezeichnung"],
-    ["Balance", "Guthaben"],
-    ["Balance Impact", "Auswirkung auf Guthaben"],
-    ["Invoice Number", "Rechnungsnummer"],
+const COLUMNS: [&[&str]; 14] = [
+    &["Date", "Datum"],
+    &["Name"],
+    &["Type", "Description", "Typ", "Beschreibung"],
+    &["Status", "Status"],
+    &["Currency", "Währung"],
+    &["Fee", "Fees", "Gebühr", "Entgelt"],
+    &["Net", "Netto"],
+    &["From Email Address", "Absender E-Mail-Adresse"],
+    &["To Email Address", "Empfänger E-Mail-Adresse"],
+    &["Transaction ID", "Transaktionscode"],
+    &["Item Title", "Artikelbezeichnung"],
+    &["Balance", "Guthaben"],
+    &["Balance Impact", "Auswirkung auf Guthaben"],
+    &["Invoice Number", "Invoice ID", "Rechnungsnummer"],
 ];
 
 pub(super) fn is_table(head: &str) -> bool {

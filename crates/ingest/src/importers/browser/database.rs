@@ -35,11 +35,11 @@ enum Kind {
 }
 
 impl Kind {
-    /// The table of visits, by which a browser is known.
-    const ALL: [(Self, &'static str); 3] = [
-        (Self::Chrome, "visits"),
-        (Self::Firefox, "moz_historyvisits"),
-        (Self::Safari, "history_visits"),
+    /// The tables of visits and of pages, by which a browser is known.
+    const ALL: [(Self, [&'static str; 2]); 3] = [
+        (Self::Chrome, ["visits", "urls"]),
+        (Self::Firefox, ["moz_historyvisits", "moz_places"]),
+        (Self::Safari, ["history_visits", "history_items"]),
     ];
 
     fn name(self) -> &'static str {
@@ -145,7 +145,7 @@ impl<'a> DatabaseImporter<'a> {
         let connection = &copy.connection;
         let kind = Kind::ALL
             .into_iter()
-            .find(|(_, table)| is_table(connection, table));
+            .find(|(_, tables)| tables.iter().all(|table| is_table(connection, table)));
         let Some((kind, _)) = kind else {
             let message = "the database holds no history that is known".to_owned();
             return Err(InputError::UnknownFormat(message));

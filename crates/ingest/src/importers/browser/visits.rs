@@ -1,4 +1,4 @@
-//! Visits as records, and those that Google Takeout hands out.
+//! Visits as records, and those that Google Takeout and Safari hand out.
 
 use contract::time::Instant;
 use serde_json::{Value, json};
@@ -57,10 +57,10 @@ pub(super) fn moment(micros: i64) -> Option<String> {
         .then(|| Instant(micros).to_rfc3339_millis())
 }
 
-/// Visits as Google Takeout hands them out.
-pub(super) struct Takeout;
+/// Visits as Google Takeout and Safari hand them out, and what the browser is called.
+pub(super) struct Exported(pub(super) &'static str);
 
-impl Converter for Takeout {
+impl Converter for Exported {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         let value = parse_json(piece)?;
         let url = text(&value, "url").ok_or_else(|| malformed("the visit has no address"))?;
@@ -74,7 +74,7 @@ impl Converter for Takeout {
             micros: micros
                 .ok_or_else(|| malformed("the visit has no time").in_field("time_usec"))?,
             kind: kind.as_deref(),
-            browser: "Chrome (Takeout)",
+            browser: self.0,
         };
         made.add("visits", visit.record());
         Ok(())

@@ -68,6 +68,13 @@ impl<'a> Columns<'a> {
         Ok(Self(names.iter().map(column).collect()))
     }
 
+    /// How many empty cells stand beyond the last column.
+    pub(crate) fn blank_end(&self, cells: &[&[u8]]) -> Option<usize> {
+        let beyond = cells.get(self.0.len()..)?;
+        let is_blank = beyond.iter().all(|cell| cell.is_empty());
+        is_blank.then_some(beyond.len())
+    }
+
     /// The record that a row is.
     pub(crate) fn record(
         &self,

@@ -142,9 +142,12 @@ impl<R: BufRead> Rows<R> {
         if !hints.has_header {
             return Ok(Some(declared.into_iter().map(str::to_owned).collect()));
         }
-        for _ in 0..HEADER_WITHIN {
+        for before in 0..HEADER_WITHIN {
             let Some(cells) = self.next_cells()? else {
-                return Ok(None);
+                if before == 0 {
+                    return Ok(None);
+                }
+                break;
             };
             let names = table::unique_names(&cells);
             let known = names

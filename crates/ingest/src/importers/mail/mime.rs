@@ -63,6 +63,19 @@ pub(super) fn headers(head: &[u8]) -> Option<Message<'_>> {
     is_short.then(|| HEADERS.parse_headers(head)).flatten()
 }
 
+/// Sender and subject of a message that is forwarded, a line each.
+fn about(message: &Message<'_>) -> String {
+    let from = message.from().and_then(|from| from.first());
+    let from = from.map(|from| match (from.name(), from.address()) {
+        (Some(name), Some(address)) => format!("{name} <{address}>"),
+        (name, address) => address.or(name).unwrap_or_default().to_owned(),
+    });
+    let subject = message.subject().map(str::to_owned);
+    let lines = [("From", from), ("Subject", subject)].into_iter();
+    let lines = lines.filter_map(|(name, said)| Some(format!("{name}: {}\n", said?)));
+    lines.collect()
+}
+
 /// Headers and body of a message or a part of one.
 pub(super) struct Part<'m> {
     pub(super) head: &'m [u8],
@@ -289,7 +302,14 @@ impl File<'_> {
             let part = Part::split(&self.bytes);
             let head = part.readable_head();
             let headers = headers(&head);
-            content(headers.as_ref(), part.body).ok()?.text
+            let words = content(headers.as_ref(), part.body).ok()?.text;
+            // Who wrote what is what people look for.
+            let about = headers.map(|headers| about(&headers)).unwrap_or_default();
+            if about.is_empty() {
+                words
+            } else {
+                format!("{about}\n{words}")
+            }
         } else if self.media_type.starts_with("text/") {
             let text = decode_charset(&self.bytes, self.charset.as_deref());
             readable(&text, self.media_type == "text/html")

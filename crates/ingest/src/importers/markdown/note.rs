@@ -86,7 +86,10 @@ impl Note {
                 self.add_items(&name, vec![unquoted(item)]);
             } else if line.starts_with([' ', '\t', '#']) {
                 // Objects inside objects, and comments, are passed over.
-            } else if let Some((key, value)) = line.split_once(':') {
+            } else if let Some((key, value)) = line
+                .split_once(':')
+                .filter(|(key, _)| !key.trim().is_empty())
+            {
                 key.trim().to_lowercase().clone_into(&mut name);
                 self.set(&name, value.trim());
             }
@@ -220,11 +223,17 @@ fn without_code(text: &str) -> String {
 /// Words behind a `#` that stands at the beginning of a word. A number alone is no tag.
 fn tags_in(text: &str) -> Vec<String> {
     let mut tags = Vec::new();
+    // Logseq puts a tag of several words in brackets.
+    for behind in text.split("#[[").skip(1) {
+        let tag = behind.split_once("]]").map_or("", |(tag, _)| tag.trim());
+        if !tag.contains(['\n', '[']) {
+            tags.push(tag.to_owned());
+        }
+    }
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | ',')) {
         let Some(tag) = word.strip_prefix('#') else {
             continue;
         };
-        let tag = tag.strip_prefix("[[").unwrap_or(tag);
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
         let end = tag.find(|c| !is_part(c)).unwrap_or(tag.len());
         let tag = tag.get(..end).unwrap_or_default().trim_end_matches('/');
@@ -279,13 +288,16 @@ mod tests {
     #[test]
     fn pages_of_logseq_and_plain_notes_are_read_as_well() {
         let page = Note::read(
-            "tags:: [[garden]], beds\ntype:: page\n\n- Sow [[peas]]\n",
+            "tags:: [[garden]], beds\ntype:: page\n\n- Sow [[peas]] #[[early spring]] #soil\n",
             "2024_04_01",
         );
-        assert_eq!(page.tags, ["garden", "beds"]);
+        assert_eq!(page.tags, ["garden", "beds", "early spring", "soil"]);
         assert_eq!(page.properties["type"], "page");
         assert_eq!(page.created_at.as_deref(), Some("2024-04-01"));
         assert_eq!(page.title, "2024_04_01");
+        assert_eq!(page.links, ["peas", "early spring"]);
+        let broken = Note::read("---\n: : x\nkind: y\n---\n", "n");
+        assert_eq!(broken.properties.len(), 1);
         let open = Note::read("---\nnever closed: x\n", "n");
         assert_eq!(open.text, "---\nnever closed: x");
         assert_eq!(Note::read("# Plain\n", "n").title, "Plain");

@@ -51,7 +51,18 @@ const SHAPE: Shape = Shape {
     }],
 };
 
+/// What other files of the archive begin with, and what they are.
+const OTHERS: [(&str, &str); 3] = [
+    ("Letterboxd list export", "lists of Letterboxd"),
+    ("Date,Content,Comment", "comments on Letterboxd"),
+    ("Date Joined,Username,", "the profile at Letterboxd"),
+];
+
 fn recognise(file: &Candidate<'_>) -> Verdict {
+    let mut others = OTHERS.iter();
+    if let Some((_, why)) = others.find(|(begin, _)| file.head.starts_with(begin.as_bytes())) {
+        return Verdict::Leaves(why);
+    }
     if !has_columns(file.head, &["Date", "Name", "Letterboxd URI"]) {
         return Verdict::Unlike;
     }

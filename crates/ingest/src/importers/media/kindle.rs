@@ -1,18 +1,37 @@
 //! Kindle's `My Clippings.txt`: highlights, notes and bookmarks, one below the other.
 
-use jiff::civil::DateTime;
 use serde_json::json;
 
 use super::id;
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::importers::json_members::some_text;
-use crate::importers::pieces::{Converter, Cut, Made, malformed, read_text};
+use crate::importers::pieces::{Converter, Cut, Kept, Made, malformed, read_text};
+use crate::importers::written_dates::written;
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
 
 const LINE: &str = "==========";
 /// What a note is called, in the languages of the device.
 const NOTES: [&str; 6] = ["note", "notiz", "nota", "notitie", "メモ", "笔记"];
+/// What stands before the number of a page, and before those of a location.
+const PAGES: [&str; 7] = [
+    "page ", "seite ", "página ", "pagina ", "第 ", "side ", "sidan ",
+];
+const LOCATIONS: [&str; 11] = [
+    "location ",
+    "position ",
+    "emplacement ",
+    "posición ",
+    "posizione ",
+    "posição ",
+    "positie ",
+    "locatie ",
+    "位置no. ",
+    "位置 #",
+    "#",
+];
+/// What stands behind the number of a page.
+const PAGE_BEHIND: &str = "ページ";
 
 pub(crate) const EXPORT: Known = Known {
     name: "kindle",
@@ -90,15 +109,13 @@ impl Converter for Clippings {
             // A bookmark.
             return Ok(());
         };
-        let behind = |word: &str| {
-            let mut found = parts.iter().filter_map(|part| {
-                let at = part.to_lowercase().find(word)?;
-                part.get(at + word.len()..)
-            });
-            found.next().and_then(|rest| rest.split_whitespace().next())
-        };
-        let added = parts.last().copied().unwrap_or_default();
-        let noted_at = moment(added);
+        let (added, places) = parts.split_last().unwrap_or((&"", &[]));
+        let places = places.join(" | ").to_lowercase();
+        let page = number_behind(&places, &PAGES).or_else(|| {
+            let (before, _) = places.split_once(PAGE_BEHIND)?;
+            before.split(' ').next_back()
+        });
+        let noted_at = written(added).map(|time| time.to_string());
         self.unread_times += usize::from(noted_at.is_none());
         let (title, author) = match book
             .strip_suffix(')')
@@ -114,18 +131,21 @@ impl Converter for Clippings {
                 .unwrap_or_default()
                 .join("|")
         );
-        made.add(
+        // Earlier releases could read English times only.
+        let kept = Kept::Key(id("", &what), &["book", "text"]);
+        made.add_keeping(
             "clippings",
             json!({
                 "id": id(noted_at.as_deref().unwrap_or_default(), &what),
                 "book": title,
                 "author": author,
                 "kind": if is_note { "note" } else { "highlight" },
-                "page": behind("page ").or_else(|| behind("seite ")),
-                "location": behind("location ").or_else(|| behind("position ")),
+                "page": page,
+                "location": number_behind(&places, &LOCATIONS),
                 "noted_at": noted_at,
                 "text": words,
             }),
+            kept,
         );
         Ok(())
     }
@@ -138,16 +158,12 @@ impl Converter for Clippings {
     }
 }
 
-/// `Added on Tuesday, March 5, 2024 10:00:00 AM`, the time of the device, which counts as UTC.
-fn moment(text: &str) -> Option<String> {
-    let (_, time) = text.split_once(", ")?;
-    let forms = [
-        "%B %d, %Y %I:%M:%S %p",
-        "%d %B %Y %H:%M:%S",
-        "%B %d, %Y, %I:%M %p",
-    ];
-    let time = forms
-        .iter()
-        .find_map(|form| DateTime::strptime(form, time).ok())?;
-    Some(time.to_string())
+/// The number, or the first and the last one, behind one of these words.
+fn number_behind<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
+    words.iter().find_map(|word| {
+        let (_, rest) = text.split_once(word)?;
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let number = rest.get(..end.unwrap_or(rest.len()))?;
+        (!number.is_empty()).then_some(number)
+    })
 }

@@ -85,6 +85,8 @@ impl Converter for Plays {
             "episode_name",
             "episodeName",
             "audiobook_chapter_title",
+            "chapterName",
+            "audiobookName",
         ]);
         let artist = first(&[
             "master_metadata_album_artist_name",
@@ -92,11 +94,12 @@ impl Converter for Plays {
             "episode_show_name",
             "podcastName",
             "audiobook_title",
+            "authorName",
         ]);
         let uri = first(&["spotify_track_uri", "spotify_episode_uri", "audiobook_uri"]);
         let kind = match () {
             () if first(&["episode_name", "podcastName"]).is_some() => "podcast",
-            () if first(&["audiobook_title"]).is_some() => "audiobook",
+            () if first(&["audiobook_title", "audiobookName"]).is_some() => "audiobook",
             () => "music",
         };
         let millis = play.get("ms_played").or(play.get("msPlayed"));
@@ -108,7 +111,7 @@ impl Converter for Plays {
                 "id": id(&ended_at, &format!("{what}\n{millis:?}")),
                 "title": title,
                 "artist": artist,
-                "album": text(&play, "master_metadata_album_album_name"),
+                "album": first(&["master_metadata_album_album_name", "audiobookName"]),
                 "kind": kind,
                 "ended_at": ended_at,
                 "seconds": millis.map(|millis| millis / 1000.0),

@@ -49,7 +49,8 @@ struct Notebook {
 impl Converter for Notebook {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
         let note = Node::parse(piece)?;
-        let words = note.says("content").map(|content| html::to_text(&content));
+        let words = note.says("content");
+        let words = words.map(|content| html::to_text(&with_marks(&content)));
         let words = words.and_then(some_text);
         let tasks: Vec<String> = note.named("task").filter_map(task).collect();
         let texts = words.into_iter().chain(some_text(tasks.join("\n")));
@@ -92,6 +93,43 @@ impl Converter for Notebook {
     }
 }
 
+/// The content with the marks of its lists, as notes in Markdown write them, and without what is encrypted.
+fn with_marks(content: &str) -> String {
+    let mut marked = String::new();
+    let mut rest = content;
+    // The mark of an item stands behind the element that its text is in.
+    let mut mark = "";
+    loop {
+        let (before, tag) = rest.split_once('<').unwrap_or((rest, ""));
+        if !before.trim().is_empty() {
+            marked.push_str(std::mem::take(&mut mark));
+        }
+        marked.push_str(before);
+        if tag.is_empty() {
+            return marked;
+        }
+        let (inside, after) = tag.split_once('>').unwrap_or((tag, ""));
+        rest = after;
+        let is_item = inside.starts_with("li ") && inside.contains("--en-checked:");
+        if inside.starts_with("en-todo") {
+            let is_done = inside.contains("checked=\"true");
+            marked.push_str(if is_done { "- [x] " } else { "- [ ] " });
+            continue;
+        }
+        if inside.starts_with("en-crypt") {
+            rest = after
+                .split_once("</en-crypt>")
+                .map_or("", |(_, behind)| behind);
+            continue;
+        }
+        if is_item {
+            let is_done = inside.contains("--en-checked:true");
+            mark = if is_done { "[x] " } else { "[ ] " };
+        }
+        marked.extend(["<", inside, ">"]);
+    }
+}
+
 /// A task as a line, as notes in Markdown write it.
 fn task(task: &Node) -> Option<String> {
     let mark = match task.says("taskStatus").as_deref() {
@@ -105,4 +143,18 @@ fn task(task: &Node) -> Option<String> {
 fn moment(text: &str) -> Option<String> {
     let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;
     Some(format!("{time}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_with_what_is_done_and_nothing_of_what_is_encrypted() {
+        let content = "<en-note><div><en-todo checked=\"true\"/>Sand</div><div><en-todo/>Varnish</div>\
+            <en-crypt cipher=\"AES\">c2VjcmV0</en-crypt><ul style=\"--en-todo:true;\">\
+            <li style=\"--en-checked:true;\"><div>Oars</div></li><li style=\"--en-checked:false;\"><div>Rope</div></li></ul></en-note>";
+        let text = html::to_text(&with_marks(content));
+        assert_eq!(text, "- [x] Sand\n- [ ] Varnish\n- [x] Oars\n- [ ] Rope");
+    }
 }

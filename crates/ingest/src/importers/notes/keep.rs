@@ -28,7 +28,14 @@ pub(crate) const EXPORT: Known = Known {
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let stands_in_keep = file.path.rsplit('/').nth(1) == Some("Keep");
-    if stands_in_keep && (has_ending(file.path, "html") || file.path.ends_with("Labels.txt")) {
+    let is_page = has_ending(file.path, "html");
+    // The folder is called otherwise in other languages.
+    let is_note = || {
+        let head = String::from_utf8_lossy(file.head);
+        head.contains("<div class=\"note ") && head.contains("<div class=\"heading\">")
+    };
+    let is_beside = stands_in_keep && (is_page || file.path.ends_with("Labels.txt"));
+    if is_beside || (is_page && is_note()) {
         return Verdict::Leaves("notes of Google Keep as HTML, which are there as JSON too");
     }
     let members = members_of(file.head);
@@ -90,4 +97,18 @@ fn micros(note: &Value, name: &str) -> Option<String> {
     let micros = note.get(name)?.as_u64()?;
     let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
     seconds_to_moment(&format!("{seconds}.{rest:06}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_notes_are_left_whatever_their_folder_is_called() {
+        let head = b"<?xml version=\"1.0\" ?><html><body><div class=\"note DEFAULT\"><div class=\"heading\">x";
+        let verdict = |path, head| recognise(&Candidate { head, path });
+        let path = "Takeout/Google Notizen/x.html";
+        assert!(matches!(verdict(path, head), Verdict::Leaves(_)));
+        assert_eq!(verdict(path, b"<html>Dear diary"), Verdict::Unlike);
+    }
 }

@@ -105,10 +105,13 @@ impl Converter for Page {
 /// The same of a page as HTML, which has its properties in a table.
 fn read_html(page: &str) -> (Option<String>, Map<String, Value>, String) {
     let title = html::title(page);
+    let page = page
+        .replace("<div class=\"checkbox checkbox-on\"></div>", "[x]")
+        .replace("<div class=\"checkbox checkbox-off\"></div>", "[ ]");
     let around = page.split_once("<table class=\"properties\"");
     let around = around.and_then(|(before, rest)| Some((before, rest.split_once("</table>")?)));
     let Some((before, (table, after))) = around else {
-        return (title, Map::new(), html::to_text(page));
+        return (title, Map::new(), html::to_text(&page));
     };
     let cell = |row: &str, tag: &str| {
         let (_, cell) = row.split_once(&format!("<{tag}"))?;
@@ -183,12 +186,14 @@ mod tests {
     fn properties_of_a_page_are_read_from_its_table() {
         let page = "<html><head><title>Keel</title></head><body><h1>Keel</h1><table class=\"properties\"><tbody>\
             <tr class=\"property-row\"><th><span>i</span>Tags</th><td><span class=\"s\">boat</span><span class=\"s\">wood</span></td></tr>\
-            <tr><th>Created</th><td><time>@March 5, 2024 10:00 AM</time></td></tr></tbody></table><p>Oak.</p></body></html>";
+            <tr><th>Created</th><td><time>@March 5, 2024 10:00 AM</time></td></tr></tbody></table>\
+            <ul class=\"to-do-list\"><li><div class=\"checkbox checkbox-on\"></div> <span>Saw</span></li></ul><p>Oak.</p></body></html>";
         let (title, properties, text) = read_html(page);
         assert_eq!(title.as_deref(), Some("Keel"));
         let names: Vec<&String> = properties.keys().collect();
         assert_eq!(names.len(), 2, "{properties:?}");
-        assert!(text.ends_with("Oak.") && !text.contains("wood"), "{text}");
+        assert!(text.ends_with("- [x] Saw\n\nOak."), "{text}");
+        assert!(!text.contains("wood"), "{text}");
         let created = properties["Created"].as_str().and_then(moment);
         assert_eq!(created.as_deref(), Some("2024-03-05T10:00:00"));
     }

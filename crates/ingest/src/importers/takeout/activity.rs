@@ -13,6 +13,7 @@ use crate::importers::json_members::{
 use crate::importers::pieces::{
     Converter, Cut, Kept, Made, begins_with, malformed, parse_json, read_text,
 };
+use crate::importers::written_dates::{is_month, written};
 use crate::readable_key::{readable_key, short_hash};
 use crate::rejection::Rejection;
 use crate::shape::{self, Shape, Stream};
@@ -111,8 +112,8 @@ struct Activity {
     answer: Option<String>,
     details: Vec<String>,
     attachments: Vec<String>,
-    /// Whether its time is written in numbers with dots.
-    is_dotted: bool,
+    /// Whether its time is written so that earlier releases could not read it.
+    is_newly_read: bool,
 }
 
 impl Converter for Activities {
@@ -132,7 +133,7 @@ impl Converter for Activities {
         if activity.title.trim().is_empty() {
             return Err(malformed("the entry has no title"));
         }
-        let former = activity.is_dotted.then(|| activity.what());
+        let former = activity.is_newly_read.then(|| activity.what());
         let record = activity.record();
         match former {
             // Earlier releases could not read the time, and told all of one title and address as one.
@@ -203,7 +204,7 @@ fn from_json(value: &Value) -> Activity {
         answer: some_text(answer.join("\n\n")),
         details: each_text(list(value, "details"), "name"),
         attachments: files.chain(picture).map(str::to_owned).collect(),
-        is_dotted: false,
+        is_newly_read: false,
     }
 }
 
@@ -255,9 +256,9 @@ fn from_html(cell: &str) -> Activity {
         title,
         url,
         attachments: Vec::new(),
-        is_dotted: time
+        is_newly_read: time
             .and_then(|time| lines.get(time))
-            .is_some_and(|line| line.chars().nth(2) == Some('.')),
+            .is_some_and(|line| !is_plain(line)),
     }
 }
 
@@ -281,10 +282,9 @@ fn without_tags(html: &str) -> String {
     html::to_text(&plain)
 }
 
-/// Offsets of the abbreviations that Takeout writes, in minutes. One that several zones use is not among them.
-const ZONES: [(&str, i64); 22] = [
-    ("MEZ", 60),
-    ("MESZ", 120),
+/// Offsets of the abbreviations that Takeout writes, in minutes. It writes one only where it is in use, and `GMT+8` elsewhere; one that is in
+/// use in several places, such as IST, is not among them.
+const ZONES: [(&str, i64); 31] = [
     ("UTC", 0),
     ("GMT", 0),
     ("WET", 0),
@@ -305,36 +305,76 @@ const ZONES: [(&str, i64); 22] = [
     ("EDT", -240),
     ("PST", -480),
     ("PDT", -420),
+    ("MEZ", 60),
+    ("MESZ", 120),
+    ("KST", 540),
+    ("BRT", -180),
+    ("CST", -360),
+    ("CDT", -300),
+    ("MST", -420),
+    ("MDT", -360),
+    ("AKST", -540),
+    ("AKDT", -480),
+    ("HST", -600),
 ];
+/// Those of them that earlier releases knew.
+const KNOWN_BEFORE: usize = 20;
+/// A longer line is no time.
+const LONGEST_TIME: usize = 60;
 
-/// How times are written in German and languages like it.
-const DOTTED: &str = "%d.%m.%Y, %H:%M:%S";
-
-/// `05.03.2024, 10:00:00 MEZ`, `Mar 5, 2024, 10:00:00 AM CET` or `5 Mar 2024, 10:00:00 CET`, as UTC.
+/// A time of any language with its zone behind it, or right behind the day as in Chinese: `5 mars 2024, 10:00:00 CET`. As UTC.
 fn written_time(line: &str) -> Option<String> {
     let line = line.replace(['\u{202f}', '\u{a0}'], " ");
-    let (time, zone) = line.trim().rsplit_once(' ')?;
+    let line = line.trim();
+    if line.chars().count() > LONGEST_TIME {
+        return None;
+    }
+    let (time, minutes) = line.split(' ').rev().find_map(|word| {
+        let minutes = offset(word)?;
+        let (before, behind) = line.rsplit_once(word)?;
+        Some((format!("{before} {behind}"), minutes))
+    })?;
+    let time = written(&time).filter(|_| begins_with_a_day(line))?;
+    let offset = jiff::Span::new().try_minutes(minutes).ok()?;
+    let utc = time.checked_sub(offset).ok()?;
+    Some(format!("{utc}Z"))
+}
+
+/// Minutes that a zone is ahead of UTC.
+fn offset(zone: &str) -> Option<i64> {
+    if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == zone) {
+        return Some(*minutes);
+    }
+    let hours = zone.strip_prefix("GMT").or(zone.strip_prefix("UTC"))?;
+    let (hours, minutes) = hours.split_once(':').unwrap_or((hours, "0"));
+    let sign = if hours.starts_with('-') { -1 } else { 1 };
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    Some(hours.checked_mul(60)? + minutes.checked_mul(sign)?)
+}
+
+/// What else stands in a cell may tell a time too, but not at its beginning.
+fn begins_with_a_day(line: &str) -> bool {
+    let begin = line.split([' ', ',']).next().unwrap_or_default();
+    begin.starts_with(|c: char| c.is_ascii_digit()) || is_month(begin)
+}
+
+/// Whether earlier releases could read a time: English ones, with fewer zones.
+fn is_plain(line: &str) -> bool {
+    let line = line.replace(['\u{202f}', '\u{a0}'], " ");
     let forms = [
         "%b %d, %Y, %I:%M:%S %p",
         "%b %d, %Y, %H:%M:%S",
         "%d %b %Y, %H:%M:%S",
         "%d %B %Y, %H:%M:%S",
-        DOTTED,
     ];
-    let time = forms
-        .iter()
-        .find_map(|form| DateTime::strptime(form, time).ok())?;
-    let zones = ZONES.iter().find(|(name, _)| *name == zone);
-    let hours = || -> Option<i64> {
-        let hours = zone.strip_prefix("GMT").or(zone.strip_prefix("UTC"))?;
-        let (hours, minutes) = hours.split_once(':').unwrap_or((hours, "0"));
-        let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-        Some(hours.checked_mul(60)? + minutes * hours.signum())
+    let Some((time, zone)) = line.trim().rsplit_once(' ') else {
+        return false;
     };
-    let minutes = zones.map(|(_, minutes)| *minutes).or_else(hours)?;
-    let offset = jiff::Span::new().try_minutes(minutes).ok()?;
-    let utc = time.checked_sub(offset).ok()?;
-    Some(format!("{utc}Z"))
+    let of_zone = ZONES.iter().position(|(name, _)| *name == zone);
+    forms
+        .iter()
+        .any(|form| DateTime::strptime(form, time).is_ok())
+        && of_zone.is_none_or(|at| at < KNOWN_BEFORE)
 }
 
 #[cfg(test)]
@@ -360,6 +400,19 @@ mod tests {
             ("5 Mar 2024, 22:00:00 XYZ", None),
             ("05.03.2024, 10:00:00 MEZ", Some("2024-03-05T09:00:00Z")),
             ("05.03.2024, 10:00:00 XYZ", None),
+            ("5 mars 2024, 10:00:00 CET", Some("2024-03-05T09:00:00Z")),
+            (
+                "5 de mar. de 2024, 22:00:00 BRT",
+                Some("2024-03-06T01:00:00Z"),
+            ),
+            (
+                "2024年3月5日 GMT+08:00 19:00:00",
+                Some("2024-03-05T11:00:00Z"),
+            ),
+            ("2024/03/05 19:00:00 JST", Some("2024-03-05T10:00:00Z")),
+            ("Mar 5, 2024, 10:00:00 AM CST", Some("2024-03-05T16:00:00Z")),
+            ("5 Mar 2024, 22:00:00 IST", None),
+            ("Watched a ship, 5 Mar 2024, 22:00:00 UTC", None),
             ("Watched something", None),
         ] {
             assert_eq!(written_time(line).as_deref(), expected, "{line}");

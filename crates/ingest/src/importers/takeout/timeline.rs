@@ -132,7 +132,15 @@ impl Converter for Timeline {
             return self.point(&value, place, made);
         }
         let Some(started_at) = moment(&value, "startTime") else {
-            return Err(malformed("the entry has no time"));
+            // What the phone noted where it did not know its place.
+            let is_no_place = ["timestamp", "timestampMs"]
+                .iter()
+                .any(|name| value.get(*name).is_some());
+            return if is_no_place {
+                Ok(())
+            } else {
+                Err(malformed("the entry has no time"))
+            };
         };
         let ended_at = moment(&value, "endTime");
         if let Some(visit) = value.get("visit") {
@@ -165,25 +173,29 @@ impl Converter for Timeline {
                 made,
             );
         } else {
-            for point in list(&value, "timelinePath") {
-                let Some(place) = point.get("point").and_then(place) else {
-                    made.reject("a point of the path has no place");
-                    continue;
-                };
-                let offset = point
-                    .get("durationMinutesOffsetFromStartTime")
-                    .and_then(number);
-                let later = offset.and_then(|minutes| later(&started_at, minutes));
-                if let Some(at) = moment(point, "time").or(later) {
-                    self.keep(&at, place, &Value::Null, made);
-                }
-            }
+            self.path(&value, &started_at, made);
         }
         Ok(())
     }
 }
 
 impl Timeline {
+    fn path(&mut self, value: &Value, started_at: &str, made: &mut Made) {
+        for point in list(value, "timelinePath") {
+            let Some(place) = point.get("point").and_then(place) else {
+                made.reject("a point of the path has no place");
+                continue;
+            };
+            let offset = point
+                .get("durationMinutesOffsetFromStartTime")
+                .and_then(number);
+            let later = offset.and_then(|minutes| later(started_at, minutes));
+            if let Some(at) = moment(point, "time").or(later) {
+                self.keep(&at, place, &Value::Null, made);
+            }
+        }
+    }
+
     fn point(
         &mut self,
         value: &Value,
