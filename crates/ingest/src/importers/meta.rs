@@ -63,7 +63,7 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
 }
 
 /// Members of the lists that are read of an object, and what their entries are.
-const LISTS: [(&str, Listed); 14] = [
+const LISTS: [(&str, Listed); 25] = [
     ("comments_v2", Listed::Entries),
     ("group_comments_v2", Listed::Entries),
     ("group_posts_v2", Listed::Entries),
@@ -73,11 +73,49 @@ const LISTS: [(&str, Listed); 14] = [
     ("followers_v3", Listed::People("follower")),
     ("relationships_following", Listed::Named("following")),
     ("relationships_followers", Listed::Named("follower")),
+    ("relationships_close_friends", Listed::Named("close_friend")),
+    ("relationships_blocked_users", Listed::Named("blocked")),
+    (
+        "relationships_restricted_users",
+        Listed::Named("restricted"),
+    ),
+    (
+        "relationships_follow_requests_sent",
+        Listed::Named("requested"),
+    ),
+    (
+        "relationships_unfollowed_users",
+        Listed::Named("unfollowed"),
+    ),
+    ("ig_stories", Listed::Pictures("story")),
+    ("ig_reels_media", Listed::Pictures("reel")),
+    ("ig_igtv_media", Listed::Pictures("video")),
+    ("ig_archived_post_media", Listed::Pictures("post")),
+    ("ig_other_media", Listed::Pictures("post")),
+    ("text_post_app_text_posts", Listed::Pictures("thread")),
     ("likes_media_likes", Listed::Named("like")),
     ("likes_comment_likes", Listed::Named("comment_like")),
     ("saved_saved_media", Listed::Named("saved")),
     ("comments_reels_comments", Listed::Named("comment")),
     ("comments_media_comments", Listed::Named("comment")),
+];
+
+/// The same in archives of before 2021, whose names say little; what tells a file with one of them stands in its entries.
+const OLDER_LISTS: [(&str, Listed, &str); 3] = [
+    ("comments", Listed::Entries, "\"comment\""),
+    ("reactions", Listed::Entries, "\"reaction\""),
+    ("friends", Listed::People("friend"), "\"name\""),
+];
+
+/// What Instagram's lists of people are of.
+const OF_PEOPLE: [&str; 7] = [
+    "follower",
+    "following",
+    "close_friend",
+    "blocked",
+    "restricted",
+    "requested",
+    "unfollowed",
 ];
 
 /// What stands in a list.
@@ -89,6 +127,8 @@ enum Listed {
     People(&'static str),
     /// What Instagram names with an address or with labels.
     Named(&'static str),
+    /// What Instagram shows, with its words.
+    Pictures(&'static str),
 }
 
 struct Meta {
@@ -129,10 +169,14 @@ impl Meta {
             let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
             let files = kinds.iter().flat_map(|kind| list(message, kind));
             let files = files.filter_map(|file| text(file, "uri").map(last_part));
-            let link = message.get("share").and_then(|share| text(share, "link"));
+            let share = message.get("share").unwrap_or(&Value::Null);
+            let link = text(share, "link");
             let reactions = list(message, "reactions").iter();
             let reactions = reactions.filter_map(|one| text(one, "reaction"));
             let said = text(message, "content").or_else(|| text(message, "text"));
+            // What was passed on has words of its own.
+            let passed_on = text(share, "share_text").filter(|shared| Some(*shared) != said);
+            let said: Vec<&str> = said.into_iter().chain(passed_on).collect();
             let one = Message {
                 id: self.key(&millis.to_string(), &telling),
                 conversation_id: chat.id.clone(),
@@ -140,7 +184,7 @@ impl Meta {
                 participants: chat.people.clone(),
                 author: author.map(str::to_owned),
                 sent_at: millis_to_moment(millis),
-                text: said.map(str::to_owned),
+                text: Some(said.join("\n")),
                 links: link.map(str::to_owned).into_iter().collect(),
                 files: files.collect(),
                 reactions: reactions.map(str::to_owned).collect(),
@@ -178,6 +222,9 @@ impl Meta {
         let media = attached
             .clone()
             .filter_map(|one| text(one.get("media")?, "uri"));
+        let described = attached
+            .clone()
+            .filter_map(|one| text(one.get("media")?, "description"));
         let links = attached.filter_map(|one| text(one.get("external_context")?, "url"));
         let comment = find("comment");
         let said = match comment {
@@ -189,11 +236,18 @@ impl Meta {
             title.as_deref().unwrap_or_default(),
             said.unwrap_or_default()
         );
+        let mut words: Vec<&str> = said.into_iter().collect();
+        for description in described {
+            // Words that stand with a picture are often those of the post.
+            if !words.contains(&description) {
+                words.push(description);
+            }
+        }
         let post = Post {
             id: self.key(&seconds, &telling),
             kind: if comment.is_some() { "comment" } else { "post" },
             title,
-            text: said.map(str::to_owned),
+            text: Some(words.join("\n")),
             author: comment
                 .and_then(|comment| text(comment, "author"))
                 .map(str::to_owned),
@@ -209,8 +263,12 @@ impl Meta {
     }
 
     /// A post of Instagram: pictures, of which one or the post itself has words and a time.
-    fn pictures(&mut self, value: &Value, made: &mut Made) {
-        let media = list(value, "media");
+    fn pictures(&mut self, value: &Value, kind: &'static str, made: &mut Made) {
+        let media = match list(value, "media") {
+            // A story is a picture by itself.
+            [] => std::slice::from_ref(value),
+            media => media,
+        };
         let first = media.first().unwrap_or(&Value::Null);
         let said = text(value, "title").or_else(|| text(first, "title"));
         let at = value
@@ -223,7 +281,7 @@ impl Meta {
         let files: Vec<String> = files.collect();
         let post = Post {
             id: self.key(&seconds, files.first().map_or("", String::as_str)),
-            kind: "post",
+            kind,
             tags: said.map(hashtags).unwrap_or_default(),
             text: said.map(str::to_owned),
             created_at: seconds_to_moment(&seconds),
@@ -239,7 +297,7 @@ impl Meta {
         for one in list(value, "string_list_data") {
             let url = text(one, "href").map(str::to_owned);
             let at = unix_seconds(one, "timestamp");
-            if !matches!(kind, "follower" | "following") {
+            if !OF_PEOPLE.contains(&kind) {
                 add_like(kind, (title.clone(), url, at), made);
                 continue;
             }
@@ -297,8 +355,10 @@ impl Meta {
             if labelled.get("Comment").is_some() || file_name.contains("comment") {
                 self.named(value, "comment", made);
             }
+        } else if value.get("label_values").is_some() {
+            labelled_reaction(value, made);
         } else if value.get("media").is_some() {
-            self.pictures(value, made);
+            self.pictures(value, "post", made);
         } else if value.get("timestamp").is_some() {
             self.entry(value, made);
         } else {
@@ -311,6 +371,7 @@ impl Meta {
         match listed {
             Listed::Entries => self.entry(value, made),
             Listed::Named(kind) => self.named(value, kind, made),
+            Listed::Pictures(kind) => self.pictures(value, kind, made),
             Listed::People(kind) => {
                 let name = text(value, "name").unwrap_or_default();
                 let person = Person {
@@ -390,6 +451,27 @@ fn add_like(
     made.add("likes", like.record());
 }
 
+/// A reaction of Facebook as it has them since 2024: labels in the language of the account, of which one leads to what was liked.
+fn labelled_reaction(value: &Value, made: &mut Made) {
+    let labelled = list(value, "label_values").iter();
+    let url = labelled.clone().find_map(|one| text(one, "href"));
+    let mut said = labelled.filter(|one| one.get("href").is_none());
+    let mut said = || said.find_map(|one| text(one, "value")).map(str::to_owned);
+    let (kind, author) = (said(), said());
+    let at = unix_seconds(value, "timestamp");
+    let kind = kind.unwrap_or_else(|| "like".to_owned()).to_lowercase();
+    let id = text(value, "fbid").map(|id| format!("reaction-{id}"));
+    let like = Like {
+        id: id.unwrap_or_else(|| short_hash(&format!("{kind}\n{url:?}\n{at:?}"))),
+        kind,
+        author,
+        created_at: at,
+        url: url.map(str::to_owned),
+        ..Like::default()
+    };
+    made.add("likes", like.record());
+}
+
 /// The words behind `#`, each once.
 fn hashtags(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -443,6 +525,11 @@ impl Converter for Meta {
             return Ok(());
         }
         for (member, listed) in LISTS {
+            for one in list(&value, member) {
+                self.listed(one, listed, made);
+            }
+        }
+        for (member, listed, _) in OLDER_LISTS {
             for one in list(&value, member) {
                 self.listed(one, listed, made);
             }
