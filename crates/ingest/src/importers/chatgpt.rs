@@ -153,9 +153,11 @@ impl Converter for Chats {
             let is_shown = is_on_branch && !message.is_hidden();
             count += u64::from(is_shown);
             model = model.or_else(|| message.model().map(str::to_owned));
-            let mut record = message.record(&chat, position + 1, is_shown);
-            record["sent_at"] = sent_at.into();
-            made.add("messages", record);
+            let position = position + 1;
+            made.add(
+                "messages",
+                message.record(&chat, sent_at.as_deref(), position, is_shown),
+            );
         }
         made.add("conversations", chat.record(model.as_deref(), count));
         Ok(())
@@ -268,7 +270,13 @@ impl<'n> Message<'n> {
         text(self.value.get("metadata")?, "model_slug")
     }
 
-    fn record(self, chat: &Chat<'_>, position: usize, is_shown: bool) -> Value {
+    fn record(
+        self,
+        chat: &Chat<'_>,
+        sent_at: Option<&str>,
+        position: usize,
+        is_shown: bool,
+    ) -> Value {
         let author = self.value.get("author").unwrap_or(&Value::Null);
         let tool = text(author, "name").filter(|_| text(author, "role") == Some("tool"));
         json!({
@@ -277,7 +285,7 @@ impl<'n> Message<'n> {
             "conversation": chat.title,
             "author": tool.or_else(|| text(author, "role")),
             "model": self.model(),
-            "sent_at": Value::Null,
+            "sent_at": sent_at,
             "position": position,
             "is_shown": is_shown,
             "reply_to_id": text(self.node, "parent").map(|parent| chat.message_key(parent)),

@@ -176,9 +176,8 @@ impl Conversations<'_> {
                 continue;
             };
             let attachments = [list(message, "attachments"), list(message, "files")].concat();
-            let mut extracted = each_text(&attachments, "extracted_content");
-            extracted.extend(written(message));
-            let extracted = extracted.join("\n\n");
+            let extracted = each_text(&attachments, "extracted_content");
+            let extracted = [extracted, written(message)].concat().join("\n\n");
             let words = some_text(said(message));
             let names = each_text(&attachments, "file_name");
             let tools = tools(message);

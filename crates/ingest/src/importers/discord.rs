@@ -190,16 +190,9 @@ impl<'a> Discord<'a> {
             let shown = after
                 .split_once('>')
                 .and_then(|(mark, behind)| Some((self.shown(mark)?, behind)));
-            match shown {
-                Some((shown, behind)) => {
-                    plain.push_str(&shown);
-                    rest = behind;
-                }
-                None => {
-                    plain.push('<');
-                    rest = after;
-                }
-            }
+            let (shown, behind) = shown.unwrap_or_else(|| ("<".to_owned(), after));
+            plain.push_str(&shown);
+            rest = behind;
         }
         plain + rest
     }

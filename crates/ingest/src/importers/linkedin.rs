@@ -242,7 +242,7 @@ impl Converter for LinkedIn {
             .find(|(columns, _)| has_columns(piece, columns));
         let (columns, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
         each_row(piece, columns, made, |row, made| {
-            take(row, &self.claims, made)
+            take(row, &self.claims, made);
         })
     }
 

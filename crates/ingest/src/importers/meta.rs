@@ -222,9 +222,6 @@ impl Meta {
         let media = attached
             .clone()
             .filter_map(|one| text(one.get("media")?, "uri"));
-        let described = attached
-            .clone()
-            .filter_map(|one| text(one.get("media")?, "description"));
         let links = attached.filter_map(|one| text(one.get("external_context")?, "url"));
         let comment = find("comment");
         let said = match comment {
@@ -236,18 +233,11 @@ impl Meta {
             title.as_deref().unwrap_or_default(),
             said.unwrap_or_default()
         );
-        let mut words: Vec<&str> = said.into_iter().collect();
-        for description in described {
-            // Words that stand with a picture are often those of the post.
-            if !words.contains(&description) {
-                words.push(description);
-            }
-        }
         let post = Post {
             id: self.key(&seconds, &telling),
             kind: if comment.is_some() { "comment" } else { "post" },
             title,
-            text: Some(words.join("\n")),
+            text: Some(words_of(value, said)),
             author: comment
                 .and_then(|comment| text(comment, "author"))
                 .map(str::to_owned),
@@ -449,6 +439,20 @@ fn add_like(
         ..Like::default()
     };
     made.add("likes", like.record());
+}
+
+/// What a post says, and below it what is said of its pictures.
+fn words_of(value: &Value, said: Option<&str>) -> String {
+    let mut words: Vec<&str> = said.into_iter().collect();
+    let attached = list(value, "attachments").iter();
+    for one in attached.flat_map(|one| list(one, "data")) {
+        let media = one.get("media").unwrap_or(&Value::Null);
+        // Words that stand with a picture are often those of the post.
+        if let Some(description) = text(media, "description").filter(|said| !words.contains(said)) {
+            words.push(description);
+        }
+    }
+    words.join("\n")
 }
 
 /// A reaction of Facebook as it has them since 2024: labels in the language of the account, of which one leads to what was liked.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::json_members::{
     each_text, list, seconds_to_moment, some_list, some_text, text, unix_seconds,
 };
-use super::outline::Outline;
+use super::outline::{Outline, first_members};
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::input::Input;
@@ -127,6 +127,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         {
             Verdict::Before(1)
         }
+        _ if has("id") && has("created") && has("members") && is_direct(file.head) => {
+            Verdict::Before(1)
+        }
         name if has("id") && has("creator") && has("members") && !name.is_empty() => {
             Verdict::Before(1)
         }
@@ -139,6 +142,13 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         }
         _ => Verdict::Unlike,
     }
+}
+
+/// Whether the first of a list is a conversation of two, whose id begins with a `D`.
+fn is_direct(head: &[u8]) -> bool {
+    let (_, id) = first_members(head, "id");
+    let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    id.is_some_and(|id| id.starts_with('D') && id.bytes().all(is_part))
 }
 
 /// Whether a file is called after a day: `2024-01-15.json`.

@@ -44,10 +44,10 @@ pub(super) struct Message {
 /// Bare addresses in small letters. They are no part of what makes an id.
 #[derive(Debug, Default, Serialize, Hash)]
 struct Addresses {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    to_addresses: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    cc_addresses: Vec<String>,
+    #[serde(rename = "to_addresses", skip_serializing_if = "Vec::is_empty")]
+    to: Vec<String>,
+    #[serde(rename = "cc_addresses", skip_serializing_if = "Vec::is_empty")]
+    cc: Vec<String>,
     /// Of all whom it names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     participants: Vec<String>,
@@ -116,8 +116,8 @@ impl Message {
             to: headers.listed(HeaderName::To),
             cc: headers.listed(HeaderName::Cc),
             addresses: Addresses {
-                to_addresses: headers.bare(&[HeaderName::To]),
-                cc_addresses: headers.bare(&[HeaderName::Cc]),
+                to: headers.bare(&[HeaderName::To]),
+                cc: headers.bare(&[HeaderName::Cc]),
                 participants: headers.bare(&[
                     HeaderName::From,
                     HeaderName::To,
