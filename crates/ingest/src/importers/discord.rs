@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::json_members::{list, text};
-use super::named_rows::{each_row, has_columns};
+use super::named_rows::{NamedRow, has_columns, names_all};
 use super::outline::first_members;
 use super::pieces::{Converter, Cut, Made, begins_with, malformed, names_only, parse_json};
 use super::social::{self, Message, Person};
@@ -26,7 +26,16 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Discord::new(&input, companions);
         let mut reader = input.into_reader();
         let is_table = begins_with(&mut reader, TABLE);
-        let cut = if is_table { Cut::Whole } else { Cut::Elements };
+        let is_header = |cells: &[String]| names_all(cells, &COLUMNS);
+        let cut = if is_table {
+            Cut::Named(is_header)
+        } else {
+            Cut::Elements
+        };
+        let converter = Discord {
+            is_table,
+            ..converter
+        };
         cut.importer(reader, acceptor, converter)
     },
 };
@@ -109,6 +118,8 @@ fn contains(head: &[u8], text: &str) -> bool {
 struct Discord<'a> {
     /// The channel that the folder of the file is of.
     channel: String,
+    /// Whether the file is a table.
+    is_table: bool,
     companions: &'a Companions,
 }
 
@@ -118,6 +129,7 @@ impl<'a> Discord<'a> {
         let channel = folder.strip_prefix('c').unwrap_or(folder).to_owned();
         Self {
             channel,
+            is_table: false,
             companions,
         }
     }
@@ -265,22 +277,18 @@ fn id_of(value: &Value) -> Option<String> {
 
 impl Converter for Discord<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        if piece.starts_with(TABLE) {
-            return each_row(piece, &COLUMNS, made, |row, made| {
-                let (id, time) = (
-                    row.get("ID").unwrap_or_default(),
-                    row.get("Timestamp").unwrap_or_default(),
-                );
-                match self.message(
-                    id,
-                    &time,
-                    row.get("Contents"),
-                    row.get("Attachments").as_deref(),
-                ) {
-                    Ok(message) => made.add("messages", message),
-                    Err(rejection) => made.reject(rejection.message),
-                }
-            });
+        if self.is_table {
+            let row = NamedRow::read(piece)?;
+            let said = |column: &str| row.get(column);
+            let (id, time) = (said("ID"), said("Timestamp"));
+            let message = self.message(
+                id.unwrap_or_default(),
+                &time.unwrap_or_default(),
+                said("Contents"),
+                said("Attachments").as_deref(),
+            )?;
+            made.add("messages", message);
+            return Ok(());
         }
         let value = parse_json(piece)?;
         if value.get("relationships").is_some() {

@@ -1,7 +1,7 @@
 //! The archive of `LinkedIn`: a table for each kind of thing, known by its columns.
 
 use super::html;
-use super::named_rows::{NamedRow, each_row, has_columns};
+use super::named_rows::{NamedRow, has_columns, names_all};
 use super::pieces::{Converter, Cut, Made, malformed, names_only};
 use super::social::{self, Like, Message, Person, Post};
 use crate::exports::{Candidate, Claims, Declared, Known, Verdict};
@@ -21,11 +21,13 @@ pub(crate) const EXPORT: Known = Known {
     recognise,
     importer: |input, acceptor, companions| {
         let claims = companions.claims.clone();
-        Cut::Whole.importer(input.into_reader(), acceptor, LinkedIn { claims })
+        let is_header =
+            |cells: &[String]| TABLES.iter().any(|(columns, _)| names_all(cells, columns));
+        Cut::Named(is_header).importer(input.into_reader(), acceptor, LinkedIn { claims })
     },
 };
 
-type TakeRow = fn(&NamedRow<'_>, &Claims, &mut Made);
+type TakeRow = fn(&NamedRow, &Claims, &mut Made);
 
 /// The columns of the tables that are read, and how their rows are.
 const TABLES: [(&[&str], TakeRow); 5] = [
@@ -113,11 +115,11 @@ fn moment(text: &str) -> Option<String> {
     ))
 }
 
-fn at(row: &NamedRow<'_>, column: &str) -> Option<String> {
+fn at(row: &NamedRow, column: &str) -> Option<String> {
     row.get(column).and_then(|text| moment(&text))
 }
 
-fn message(row: &NamedRow<'_>, claims: &Claims, made: &mut Made) {
+fn message(row: &NamedRow, claims: &Claims, made: &mut Made) {
     let conversation = row.get("CONVERSATION ID").unwrap_or_default();
     let (from, date) = (row.get("FROM"), row.get("DATE").unwrap_or_default());
     let Some(sent_at) = moment(&date) else {
@@ -158,7 +160,7 @@ fn message(row: &NamedRow<'_>, claims: &Claims, made: &mut Made) {
     made.add("messages", one.record());
 }
 
-fn connection(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
+fn connection(row: &NamedRow, _: &Claims, made: &mut Made) {
     let names = [row.get("First Name"), row.get("Last Name")];
     let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let url = row.get("URL");
@@ -182,7 +184,7 @@ fn connection(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
     made.add("people", person.record());
 }
 
-fn share(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
+fn share(row: &NamedRow, _: &Claims, made: &mut Made) {
     let links = [row.get("SharedUrl"), row.get("MediaUrl")];
     let url = row.get("ShareLink");
     // Every line of what was written is quoted once more.
@@ -202,7 +204,7 @@ fn share(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn comment(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
+fn comment(row: &NamedRow, _: &Claims, made: &mut Made) {
     let url = row.get("Link");
     let post = Post {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
@@ -216,7 +218,7 @@ fn comment(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn reaction(row: &NamedRow<'_>, _: &Claims, made: &mut Made) {
+fn reaction(row: &NamedRow, _: &Claims, made: &mut Made) {
     let url = row.get("Link");
     let like = Like {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
@@ -237,13 +239,11 @@ struct LinkedIn {
 
 impl Converter for LinkedIn {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let table = TABLES
-            .iter()
-            .find(|(columns, _)| has_columns(piece, columns));
-        let (columns, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
-        each_row(piece, columns, made, |row, made| {
-            take(row, &self.claims, made);
-        })
+        let row = NamedRow::read(piece)?;
+        let table = TABLES.iter().find(|(columns, _)| row.has(columns));
+        let (_, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
+        take(&row, &self.claims, made);
+        Ok(())
     }
 
     fn note(&self) -> Option<String> {

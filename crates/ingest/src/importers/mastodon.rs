@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 
 use super::html;
 use super::json_members::{list, moment, text};
-use super::named_rows::{each_row, has_columns};
+use super::named_rows::NamedRow;
 use super::outline::first_members;
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Person, Post};
@@ -29,18 +29,21 @@ pub(crate) const EXPORT: Known = Known {
         };
         let mut reader = input.into_reader();
         // What cannot be read is told when it is read.
-        let cut = match reader.fill_buf() {
-            Ok(head) if head.starts_with(TABLE) => Cut::Whole,
-            _ => Cut::Members(&["orderedItems"]),
+        let table = reader.fill_buf().ok().and_then(followed);
+        let cut = match table {
+            Some(_) => Cut::Rows,
+            None => Cut::Members(&["orderedItems"]),
         };
-        let converter = Mastodon { kind };
+        let converter = Mastodon {
+            kind: table.unwrap_or(kind),
+            is_table: table.is_some(),
+        };
         cut.importer(reader, acceptor, converter)
     },
 };
 
 /// What the tables of accounts that are followed, follow or are muted begin with.
 const TABLE: &[u8] = b"Account address";
-const COLUMNS: [&str; 1] = ["Account address"];
 /// Lists without a header, of which nothing is read, and what a row of theirs holds.
 const LEFT: [(&str, u8); 4] = [
     ("blocked_accounts.csv", b'@'),
@@ -87,17 +90,23 @@ fn followed(table: &[u8]) -> Option<&'static str> {
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
-    match header.trim_ascii() {
-        b"Account address" => Some("follower"),
-        header if has_columns(header, &["Account address", "Show boosts"]) => Some("following"),
-        header if has_columns(header, &["Account address", "Hide notifications"]) => Some("muted"),
-        _ => None,
+    let header = String::from_utf8_lossy(header.trim_ascii());
+    let mut columns = header.split(',');
+    if columns.next() != Some("Account address") {
+        return None;
+    }
+    match columns.next() {
+        None => Some("follower"),
+        Some("Show boosts") => Some("following"),
+        Some("Hide notifications") => Some("muted"),
+        Some(_) => None,
     }
 }
 
 struct Mastodon {
-    /// What a list of addresses is of.
+    /// What a list of addresses is of, or a table of accounts.
     kind: &'static str,
+    is_table: bool,
 }
 
 /// `https://example.social/users/ida` is `ida@example.social`.
@@ -170,17 +179,16 @@ impl Mastodon {
 
 impl Converter for Mastodon {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        if let Some(kind) = followed(piece) {
-            return each_row(piece, &COLUMNS, made, |row, made| {
-                let address = row.get("Account address").unwrap_or_default();
-                let person = Person {
-                    id: address.clone(),
-                    name: Some(address),
-                    kind,
-                    ..Person::default()
-                };
-                made.add("people", person.record());
-            });
+        if self.is_table {
+            let address = NamedRow::read(piece)?.get("Account address");
+            let person = Person {
+                id: address.clone().unwrap_or_default(),
+                name: address,
+                kind: self.kind,
+                ..Person::default()
+            };
+            made.add("people", person.record());
+            return Ok(());
         }
         let value = parse_json(piece)?;
         if let Some(url) = value.as_str() {
