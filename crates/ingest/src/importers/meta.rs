@@ -1,13 +1,18 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
+mod lists;
 mod recognising;
+mod texts;
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
+use self::lists::{LISTS, Listed, OF_PEOPLE, OLDER_LISTS};
 use self::recognising::{is_of_instagram, recognise};
+pub(crate) use self::texts::mended_text;
+use self::texts::{hashtags, last_part, mended, millis_to_moment};
 use super::json_members::{list, seconds_to_moment, text, unix_seconds};
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Message, Person, Post};
@@ -60,75 +65,6 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
         seen: HashMap::new(),
     };
     Cut::Whole.importer(input.into_reader(), acceptor, converter)
-}
-
-/// Members of the lists that are read of an object, and what their entries are.
-const LISTS: [(&str, Listed); 25] = [
-    ("comments_v2", Listed::Entries),
-    ("group_comments_v2", Listed::Entries),
-    ("group_posts_v2", Listed::Entries),
-    ("reactions_v2", Listed::Entries),
-    ("friends_v2", Listed::People("friend")),
-    ("following_v3", Listed::People("following")),
-    ("followers_v3", Listed::People("follower")),
-    ("relationships_following", Listed::Named("following")),
-    ("relationships_followers", Listed::Named("follower")),
-    ("relationships_close_friends", Listed::Named("close_friend")),
-    ("relationships_blocked_users", Listed::Named("blocked")),
-    (
-        "relationships_restricted_users",
-        Listed::Named("restricted"),
-    ),
-    (
-        "relationships_follow_requests_sent",
-        Listed::Named("requested"),
-    ),
-    (
-        "relationships_unfollowed_users",
-        Listed::Named("unfollowed"),
-    ),
-    ("ig_stories", Listed::Pictures("story")),
-    ("ig_reels_media", Listed::Pictures("reel")),
-    ("ig_igtv_media", Listed::Pictures("video")),
-    ("ig_archived_post_media", Listed::Pictures("post")),
-    ("ig_other_media", Listed::Pictures("post")),
-    ("text_post_app_text_posts", Listed::Pictures("thread")),
-    ("likes_media_likes", Listed::Named("like")),
-    ("likes_comment_likes", Listed::Named("comment_like")),
-    ("saved_saved_media", Listed::Named("saved")),
-    ("comments_reels_comments", Listed::Named("comment")),
-    ("comments_media_comments", Listed::Named("comment")),
-];
-
-/// The same in archives of before 2021, whose names say little; what tells a file with one of them stands in its entries.
-const OLDER_LISTS: [(&str, Listed, &str); 3] = [
-    ("comments", Listed::Entries, "\"comment\""),
-    ("reactions", Listed::Entries, "\"reaction\""),
-    ("friends", Listed::People("friend"), "\"name\""),
-];
-
-/// What Instagram's lists of people are of.
-const OF_PEOPLE: [&str; 7] = [
-    "follower",
-    "following",
-    "close_friend",
-    "blocked",
-    "restricted",
-    "requested",
-    "unfollowed",
-];
-
-/// What stands in a list.
-#[derive(Clone, Copy)]
-enum Listed {
-    /// Posts, comments and reactions as Facebook writes them.
-    Entries,
-    /// People by name, as Facebook writes them.
-    People(&'static str),
-    /// What Instagram names with an address or with labels.
-    Named(&'static str),
-    /// What Instagram shows, with its words.
-    Pictures(&'static str),
 }
 
 struct Meta {
@@ -474,51 +410,6 @@ fn labelled_reaction(value: &Value, made: &mut Made) {
         ..Like::default()
     };
     made.add("likes", like.record());
-}
-
-/// The words behind `#`, each once.
-fn hashtags(text: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut tags: Vec<String> = Vec::new();
-    for after in text.split('#').skip(1) {
-        let tag: String = after.chars().take_while(|c| is_part(*c)).collect();
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    tags
-}
-
-fn last_part(uri: &str) -> String {
-    uri.rsplit('/').next().unwrap_or(uri).to_owned()
-}
-
-fn millis_to_moment(millis: i64) -> Option<String> {
-    seconds_to_moment(&format!(
-        "{}.{:03}",
-        millis.div_euclid(1_000),
-        millis.rem_euclid(1_000)
-    ))
-}
-
-/// Undoes what was done to a text: every byte of UTF-8 was written as a character of its own.
-pub(crate) fn mended_text(text: String) -> String {
-    let bytes = text.chars().map(|c| u8::try_from(u32::from(c)).ok());
-    let bytes: Option<Vec<u8>> = bytes.collect();
-    let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    mended.unwrap_or(text)
-}
-
-fn mended(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(mended_text(text)),
-        Value::Array(items) => items.into_iter().map(mended).collect(),
-        Value::Object(members) => {
-            let members = members.into_iter();
-            Value::Object(members.map(|(name, value)| (name, mended(value))).collect())
-        }
-        other => other,
-    }
 }
 
 impl Converter for Meta {

@@ -1,6 +1,6 @@
 //! Which files are of an archive of Meta, and of which of the two.
 
-use super::{LISTS, Listed, OLDER_LISTS};
+use super::lists::{LISTS, Listed, OLDER_LISTS};
 use crate::exports::{Candidate, Verdict, has_ending};
 use crate::importers::outline::first_members;
 
