@@ -318,6 +318,17 @@ fn a_folder_without_anything_known_is_told_what_is_in_it() {
     home.run("import ~/life").refused(
         "Files: 0 taken, 0 known and left, 1 unknown.\n  unknown: ~/life/diary.xyz\nerror: nothing in it is known, so nothing was imported\nhint: `pdpp import --list` says which exports are known, and how to get them",
     );
+    // What is known and left is said as such, also where nothing is taken.
+    std::fs::create_dir(home.path("slack")).unwrap();
+    home.file(
+        "slack/integration_logs.json",
+        r#"[{"user_id": "U1", "date": "1"}]"#,
+    );
+    home.run("import ~/slack").refused(
+        "Files: 0 taken, 1 known and left, 0 unknown.\n  left: 1 file: parts of a Slack export that hold no messages\nerror: what is in it is known and becomes no records, so nothing was imported\nhint: `pdpp import --list` says which exports are known, and how to get them",
+    );
+    let told = home.run("import ~/slack --json").exits(1).json();
+    assert_eq!(told["files"]["left"][0]["count"], 1, "{told}");
     let listed = home.run("import --list").succeeds();
     listed.shows_all(&[
         "a Telegram export (result.json)\n  get it:  Telegram Desktop: ",

@@ -389,3 +389,49 @@ fn an_export_that_is_cut_keeps_what_stands_before() {
         }
     }
 }
+
+/// Imports a table, and gives what is stored with the lines that were refused.
+fn import_table(export: Export, table: Vec<u8>) -> (Memory, Vec<(u64, String)>) {
+    let store = Memory::with_export(export);
+    let (acceptor, companions) = (store.acceptor(), Companions::default());
+    let connection = connection();
+    let mut import = Import::new(&store, &connection, BatchLimits::default());
+    let input = Input::from_file("table.csv", "table.csv", Cursor::new(table)).unwrap();
+    assert_eq!(input.format().unwrap(), Format::Export(export));
+    let mut importer = export.importer(input, &acceptor, &companions);
+    import.run(importer.as_mut(), None, &mut |_| {}).unwrap();
+    let report = import.into_report();
+    drop(importer);
+    drop(acceptor);
+    let refused = report.rejections.into_iter();
+    (store, refused.map(|one| (one.line, one.message)).collect())
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named_and_the_others_are_taken() {
+    let table = "Notes:\n\nFirst Name,Last Name,URL,Connected On\nNoor,,https://l.example/noor,05 Mar 2024\n\"Ida\" L,,,05 Mar 2024\n\
+        Zoe,,https://l.example/zoe,05 Mar 2024\n\"open,,,\nlost,,,\n";
+    let (store, refused) = import_table(Export::LINKEDIN, table.as_bytes().to_vec());
+    assert_eq!(store.records_of("people").len(), 2);
+    assert_eq!([refused[0].0, refused[1].0], [5, 7], "{refused:?}");
+    assert!(
+        refused[0]
+            .1
+            .contains("goes on after its closing quote in line 5")
+    );
+    assert!(refused[1].1.contains("opened in line 7 is never closed"));
+}
+
+#[test]
+fn a_table_may_be_larger_than_what_is_held_of_a_file() {
+    let mut table = b"id,permalink,date,ip,subreddit,gildings,title,url,body\n".to_vec();
+    let body = "boat ".repeat((1 << 20) / 5);
+    for number in 0..51 {
+        let row = format!(
+            "p{number},https://www.reddit.com/p{number},2024-03-05 10:00:00 UTC,,boats,0,Title,,{body}\n"
+        );
+        table.extend(row.into_bytes());
+    }
+    let (store, refused) = import_table(Export::REDDIT, table);
+    assert_eq!(store.records_of("posts").len(), 51, "{refused:?}");
+}

@@ -106,6 +106,8 @@ fn a_message_becomes_a_record_with_all_that_it_says() {
             "from_address": "juergen@example.org",
             "to": ["Doe, Jane <jane@example.org>", "me@example.org"],
             "cc": ["a@example.org", "B <b@example.org>"],
+            "to_addresses": ["jane@example.org", "me@example.org"],
+            "cc_addresses": ["a@example.org", "b@example.org"],
             "participants": [
                 "juergen@example.org",
                 "jane@example.org",

@@ -67,7 +67,7 @@ fn an_account_gives_its_chats_messages_and_contacts() {
     );
     assert_eq!(
         store.body("contacts", "+00 222 22").unwrap(),
-        r#"{"id":"+00 222 22","name":"Plumber","phone_number":"+00 222 22","added_at":"2020-05-02T08:00:00.000Z"}"#
+        r#"{"id":"+00 222 22","name":"Plumber","phone_number":"+00 222 22"}"#
     );
 }
 

@@ -328,6 +328,36 @@ fn deleted_messages_stay_deleted_when_the_chat_comes_under_another_name() {
     }
 }
 
+/// As a Korean Android phone writes it, and a Japanese iPhone.
+const KOREAN: &str = "2024년 3월 5일 오전 9:15 - 메시지와 통화는 종단간 암호화됩니다.\n\
+    2024년 3월 5일 오전 9:16 - 민수: 안녕하세요\n\
+    2024년 3월 5일 오후 11:59 - 지영: <미디어 파일 생략>\n\
+    2024년 3월 6일 오전 12:10 - 민수: 삭제된 메시지입니다.\n";
+const JAPANESE: &str = "[2024/03/05 9:15:02] 花子: \u{200e}メッセージと通話は暗号化されています。\n\
+    [2024/03/05 9:16:10] 太郎: こんにちは\n\
+    \u{200e}[2024/03/05 21:16:10] 太郎: \u{200e}画像は省略されました\n";
+
+#[test]
+fn what_further_languages_say_of_files_tells_the_kind_and_leaves_the_keys() {
+    let store = whatsapp();
+    import(&store, "민수.txt", KOREAN);
+    let records = store.records_of("messages");
+    let kinds = ["system", "message", "media", "system"];
+    assert!(records.iter().map(|one| &one["kind"]).eq(kinds));
+    assert_eq!(records[2]["sent_at"], "2024-03-05T23:59:00");
+    import(&store, "太郎.txt", JAPANESE);
+    // The key of an earlier release, which took it for a text.
+    let media = store.body("messages", "202403052116-68ae916544f66aff3336");
+    assert!(media.unwrap().contains("\"kind\":\"media\""));
+    for text in [KOREAN, JAPANESE] {
+        let store = whatsapp();
+        import(&store, "A.txt", text);
+        delete(&store, "messages", "");
+        delete(&store, "chats", "");
+        assert_eq!(import(&store, "WhatsApp Chat with B.txt", text).added, 0);
+    }
+}
+
 #[test]
 fn a_chat_that_was_deleted_as_a_whole_does_not_come_back_under_another_name() {
     // TR-16, TR-21: nothing that tells its name is left.

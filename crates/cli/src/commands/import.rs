@@ -135,13 +135,13 @@ pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
     let files = look_at(options, &mut survey, |failure| total.fail(&failure, output))?;
     let found = survey.is_needed.then(|| survey.report(files.len()));
     if files.is_empty() {
-        if let Some(found) = &found {
-            found.print(output);
+        let failure = survey.nothing_taken();
+        match found {
+            Some(found) if output.is_json() => total.print_json(true, Some(found), output)?,
+            Some(found) => found.print(output),
+            None => {}
         }
-        return Err(
-            Failure::new("nothing in it is known, so nothing was imported")
-                .hint("`pdpp import --list` says which exports are known, and how to get them"),
-        );
+        return Err(failure);
     }
     let names_files = files.len() > 1;
     let is_told = options.stream.is_some() || options.connection.is_some();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::json_members::{first_words, list, moment, some_list, some_text, text};
+use super::json_members::{each_text, first_words, list, moment, some_list, some_text, text};
 use super::pieces::{Converter, Cut, Made, parse_json};
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::input::Input;
@@ -123,12 +123,18 @@ fn recognise_codex(file: &Candidate<'_>) -> Verdict {
         return Verdict::Unlike;
     }
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let parsed = serde_json::from_slice::<Value>(first).unwrap_or_default();
+    if text(&parsed, "type") == Some("session_meta") && parsed.get("payload").is_some() {
+        return Verdict::Takes;
+    }
     let first = String::from_utf8_lossy(first.get(..first.len().min(2_000)).unwrap_or_default());
     let is_current = first.contains("\"type\":\"session_meta\"");
+    let said = |name: &str| text(&parsed, name).is_some();
+    let begins_older = said("id") && said("timestamp") && parsed.get("instructions").is_some();
     let is_older = file.file_name().starts_with("rollout-")
         && first.contains("\"timestamp\"")
         && first.contains("\"id\"");
-    (is_current || is_older).into()
+    (is_current || begins_older || is_older).into()
 }
 
 /// What is known of the session so far.
@@ -243,8 +249,13 @@ impl Converter for ClaudeCode {
         }
         session.learn(&line, "cwd", text(&line, "gitBranch"));
         let kind = text(&line, "type");
-        if kind == Some("summary") {
-            session.summary = text(&line, "summary").map(str::to_owned);
+        let title = match kind {
+            Some("summary") => text(&line, "summary"),
+            Some("custom-title") => text(&line, "customTitle"),
+            _ => None,
+        };
+        if let Some(title) = title {
+            session.summary = Some(title.to_owned());
         }
         let is_meta = line.get("isMeta").and_then(Value::as_bool) == Some(true);
         let (Some("user" | "assistant"), Some(message), false) =
@@ -301,6 +312,43 @@ impl Said {
     }
 }
 
+/// What Codex puts before a conversation in the name of the user.
+const OF_CODEX: [&str; 3] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+];
+
+impl Said {
+    /// A call of a tool, as Codex notes it.
+    fn read_call(&mut self, kind: &str, item: &Value) {
+        let action = item.get("action").unwrap_or(&Value::Null);
+        let (name, given) = match kind {
+            "web_search_call" => (Some("web_search"), text(action, "query").map(str::to_owned)),
+            "local_shell_call" => {
+                let command = list(action, "command").iter().filter_map(Value::as_str);
+                (Some("shell"), Some(command.collect::<Vec<_>>().join(" ")))
+            }
+            _ => {
+                let given = text(item, "arguments").or_else(|| text(item, "input"));
+                (text(item, "name"), given.map(str::to_owned))
+            }
+        };
+        self.author = Some("assistant".to_owned());
+        self.tools.extend(name.map(str::to_owned));
+        self.text = given.unwrap_or_default();
+    }
+
+    /// Whether the program itself put it before the conversation.
+    fn is_of_the_program(&self) -> bool {
+        match self.author.as_deref() {
+            Some("developer" | "system") => true,
+            Some("user") => OF_CODEX.iter().any(|begin| self.text.starts_with(begin)),
+            _ => false,
+        }
+    }
+}
+
 struct Codex(Session);
 
 impl Converter for Codex {
@@ -335,22 +383,20 @@ impl Converter for Codex {
                 said.author = text(item, "role").map(str::to_owned);
                 said.read_blocks(item);
             }
-            Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                said.author = Some("assistant".to_owned());
-                said.tools.extend(text(item, "name").map(str::to_owned));
-                let given = text(item, "arguments").or_else(|| text(item, "input"));
-                given.unwrap_or_default().clone_into(&mut said.text);
+            Some(
+                kind @ ("function_call" | "custom_tool_call" | "local_shell_call"
+                | "web_search_call"),
+            ) => {
+                said.read_call(kind, item);
             }
             Some("function_call_output" | "custom_tool_call_output") => {
                 said.author = Some("tool".to_owned());
-                text(item, "output")
-                    .unwrap_or_default()
-                    .clone_into(&mut said.text);
+                let parts = each_text(list(item, "output"), "text").join("\n");
+                said.text = text(item, "output").map_or(parts, str::to_owned);
             }
             _ => {}
         }
-        // What the program itself puts before a conversation.
-        if matches!(said.author.as_deref(), Some("developer" | "system")) {
+        if said.is_of_the_program() {
             return Ok(());
         }
         session.add(said, made);

@@ -2,14 +2,14 @@
 //! from those that were left by editing a question or asking again; both are kept.
 
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::json_members::{each_text, list, some_list, some_text, text, unix_seconds};
 use super::outline::Outline;
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, quoted};
 use crate::shape::{self, Shape, Stream};
 
 pub(crate) const EXPORT: Known = Known {
@@ -81,7 +81,10 @@ const SHAPE: Shape = Shape {
     ],
 };
 
-const LEFT: [&str; 6] = [
+const LEFT: [&str; 9] = [
+    "conversation_asset_file_names.json",
+    "export_manifest.json",
+    "group_chats.json",
     "message_feedback.json",
     "model_comparisons.json",
     "shared_conversations.json",
@@ -103,9 +106,11 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         }
     }
     let name = file.file_name();
+    let is_user =
+        name == "user.json" && String::from_utf8_lossy(file.head).contains("\"chatgpt_plus_user\"");
     // Other chats are saved as pages too.
     let is_page = name == "chat.html" && String::from_utf8_lossy(file.head).contains("ChatGPT");
-    if is_page || LEFT.contains(&name) {
+    if is_page || is_user || LEFT.contains(&name) {
         return Verdict::Leaves("parts of a ChatGPT export that hold no messages of their own");
     }
     Verdict::Unlike
@@ -130,21 +135,50 @@ impl Converter for Chats {
         };
         let mut model = text(chat.value, "default_model_slug").map(str::to_owned);
         let mut count = 0;
+        let mut times = Times::default();
         for (position, node_id) in order.iter().enumerate() {
-            let Some(message) = nodes
-                .get(*node_id)
-                .and_then(|node| Message::read(node_id, node))
-            else {
+            let Some(node) = nodes.get(*node_id) else {
                 continue;
+            };
+            let sent_at = times.of(node_id, node, chat.value);
+            let message = match Message::read(node_id, node) {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(rejection) => {
+                    made.refuse(rejection);
+                    continue;
+                }
             };
             let is_on_branch = shown.as_ref().is_none_or(|shown| shown.contains(node_id));
             let is_shown = is_on_branch && !message.is_hidden();
             count += u64::from(is_shown);
             model = model.or_else(|| message.model().map(str::to_owned));
-            made.add("messages", message.record(&chat, position + 1, is_shown));
+            let position = position + 1;
+            made.add(
+                "messages",
+                message.record(&chat, sent_at.as_deref(), position, is_shown),
+            );
         }
         made.add("conversations", chat.record(model.as_deref(), count));
         Ok(())
+    }
+}
+
+/// When messages were sent. One without a time has that of what it answers, the first that of its conversation.
+#[derive(Default)]
+struct Times<'n>(HashMap<&'n str, String>);
+
+impl<'n> Times<'n> {
+    fn of(&mut self, id: &'n str, node: &Value, chat: &Value) -> Option<String> {
+        let own = node
+            .get("message")
+            .and_then(|message| unix_seconds(message, "create_time"));
+        let answered = || text(node, "parent").and_then(|parent| self.0.get(parent).cloned());
+        let time = own
+            .or_else(answered)
+            .or_else(|| unix_seconds(chat, "create_time"))?;
+        self.0.insert(id, time.clone());
+        Some(time)
     }
 }
 
@@ -187,24 +221,42 @@ struct Message<'n> {
 
 impl<'n> Message<'n> {
     /// A node of the tree that says something. The app also keeps nodes without a message, and instructions nobody wrote.
-    fn read(id: &'n str, node: &'n Value) -> Option<Self> {
-        let message = node.get("message").filter(|message| message.is_object())?;
-        let content = message.get("content").unwrap_or(&Value::Null);
-        let metadata = message.get("metadata").unwrap_or(&Value::Null);
-        let mut attachments = each_text(list(metadata, "attachments"), "name");
-        let said = said(content, &mut attachments);
-        let text = some_text(said);
-        if text.is_none() && attachments.is_empty() {
-            return None;
+    fn read(id: &'n str, node: &'n Value) -> Result<Option<Self>, Rejection> {
+        let message = node.get("message").unwrap_or(&Value::Null);
+        if message.is_null() {
+            return Ok(None);
         }
-        Some(Self {
+        let content = message.get("content").unwrap_or(&Value::Null);
+        if !message.is_object() || !(content.is_object() || content.is_null()) {
+            let why = format!("the message {} has no content that can be read", quoted(id));
+            return Err(malformed(why).in_field("content"));
+        }
+        let metadata = message.get("metadata").unwrap_or(&Value::Null);
+        let named = list(metadata, "attachments");
+        let mut pictures = Vec::new();
+        let said = said(content, &mut pictures);
+        // A picture that the user sent is named among the attachments too.
+        let ids: Vec<String> = named
+            .iter()
+            .filter(|one| text(one, "name").is_some())
+            .filter_map(|one| text(one, "id"))
+            .map(str::to_owned)
+            .collect();
+        pictures.retain(|pointer| !ids.iter().any(|id| pointer.ends_with(id.as_str())));
+        let mut attachments = each_text(named, "name");
+        attachments.extend(pictures);
+        let text = some_text(without_marks(said, metadata));
+        if text.is_none() && attachments.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
             id,
             node,
             value: message,
             content,
             text,
             attachments,
-        })
+        }))
     }
 
     /// Whether the app keeps it from view, such as what it knows of its user.
@@ -218,7 +270,13 @@ impl<'n> Message<'n> {
         text(self.value.get("metadata")?, "model_slug")
     }
 
-    fn record(self, chat: &Chat<'_>, position: usize, is_shown: bool) -> Value {
+    fn record(
+        self,
+        chat: &Chat<'_>,
+        sent_at: Option<&str>,
+        position: usize,
+        is_shown: bool,
+    ) -> Value {
         let author = self.value.get("author").unwrap_or(&Value::Null);
         let tool = text(author, "name").filter(|_| text(author, "role") == Some("tool"));
         json!({
@@ -227,7 +285,7 @@ impl<'n> Message<'n> {
             "conversation": chat.title,
             "author": tool.or_else(|| text(author, "role")),
             "model": self.model(),
-            "sent_at": unix_seconds(self.value, "create_time").or_else(|| unix_seconds(chat.value, "create_time")),
+            "sent_at": sent_at,
             "position": position,
             "is_shown": is_shown,
             "reply_to_id": text(self.node, "parent").map(|parent| chat.message_key(parent)),
@@ -258,6 +316,32 @@ fn said(content: &Value, attachments: &mut Vec<String>) -> String {
     }
     said.retain(|words| !words.trim().is_empty());
     said.join("\n")
+}
+
+/// A text without the marks, of characters that mean nothing elsewhere, in whose place the app shows where it has something from.
+fn without_marks(mut said: String, metadata: &Value) -> String {
+    const MARKS: std::ops::RangeInclusive<char> = '\u{e200}'..='\u{e206}';
+    if !said.contains(|c| MARKS.contains(&c)) {
+        return said;
+    }
+    for reference in list(metadata, "content_references") {
+        let mark = text(reference, "matched_text").filter(|mark| mark.starts_with('\u{e200}'));
+        if let Some(mark) = mark {
+            said = said.replace(mark, text(reference, "alt").unwrap_or_default());
+        }
+    }
+    let mut plain = String::with_capacity(said.len());
+    let mut rest = said.as_str();
+    while let Some((before, mark)) = rest.split_once('\u{e200}') {
+        plain.push_str(before);
+        // One that is not closed is a single character.
+        rest = mark
+            .split_once('\u{e201}')
+            .map_or(mark, |(_, behind)| behind);
+    }
+    plain.push_str(rest);
+    plain.retain(|c| !MARKS.contains(&c));
+    plain
 }
 
 /// The nodes from the last one that the app shows up to the root; nothing if that is not told.

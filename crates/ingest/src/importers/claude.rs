@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::json_members::{each_text, first_words, list, moment, some_list, some_text, text};
 use super::outline::Outline;
-use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
 use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
@@ -21,7 +21,10 @@ pub(crate) const EXPORT: Known = Known {
     recognise,
     importer: |input, acceptor, companions| {
         let reader = input.into_reader();
-        let converter = Conversations { companions };
+        let converter = Conversations {
+            names: false,
+            companions,
+        };
         Cut::Elements.importer(reader, acceptor, converter)
     },
 };
@@ -96,9 +99,8 @@ const SHAPE: Shape = Shape {
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let mut outline = Outline::new(file.head);
-    if !outline.enter(b'[').unwrap_or_default() {
-        return Verdict::Unlike;
-    }
+    // Projects are files of their own in newer exports.
+    let is_list = outline.enter(b'[').unwrap_or_default();
     let mut seen = Vec::new();
     if outline.enter(b'{').unwrap_or_default() {
         while let Ok(Some(name)) = outline.member() {
@@ -110,6 +112,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     }
     let has = |name: &str| seen.iter().any(|one| one == name);
     match file.file_name() {
+        _ if !is_list => (has("uuid") && has("docs") && has("prompt_template")).into(),
         _ if has("uuid") && has("chat_messages") => Verdict::Takes,
         _ if has("uuid") && has("full_name") && has("email_address") => Verdict::Before(0),
         _ if has("uuid") && (has("docs") || has("prompt_template")) => Verdict::Takes,
@@ -124,6 +127,8 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 struct Conversations<'a> {
+    /// Whether the file names people.
+    names: bool,
     companions: &'a Companions,
 }
 
@@ -135,6 +140,7 @@ impl Converter for Conversations<'_> {
         };
         if let Some(name) = text(&value, "full_name") {
             self.companions.learn(id, name);
+            self.names = true;
             return Ok(());
         }
         if value.get("chat_messages").is_some() {
@@ -143,6 +149,10 @@ impl Converter for Conversations<'_> {
             project(id, &value, made);
         }
         Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.names.then(names_only)
     }
 }
 
@@ -166,7 +176,8 @@ impl Conversations<'_> {
                 continue;
             };
             let attachments = [list(message, "attachments"), list(message, "files")].concat();
-            let extracted = each_text(&attachments, "extracted_content").join("\n\n");
+            let extracted = each_text(&attachments, "extracted_content");
+            let extracted = [extracted, written(message)].concat().join("\n\n");
             let words = some_text(said(message));
             let names = each_text(&attachments, "file_name");
             let tools = tools(message);
@@ -215,16 +226,21 @@ fn is_root(id: &str) -> bool {
     id.starts_with("00000000-")
 }
 
-/// The messages from the last one up. Exports without parents have no branches.
+/// The messages from the last one up. Exports without parents have no branches; a message without one follows that before it.
 fn shown_branch(messages: &[Value]) -> Option<HashSet<&str>> {
     let parent = |message| text(message, "parent_message_uuid");
     messages.iter().find_map(parent)?;
-    let parents: HashMap<&str, Option<&str>> = messages
-        .iter()
-        .filter_map(|message| Some((text(message, "uuid")?, parent(message))))
-        .collect();
+    let mut before = None;
+    let mut parents: HashMap<&str, Option<&str>> = HashMap::new();
+    for message in messages {
+        let Some(id) = text(message, "uuid") else {
+            continue;
+        };
+        parents.insert(id, parent(message).or(before));
+        before = Some(id);
+    }
     let mut shown = HashSet::new();
-    let mut at = messages.last().and_then(|message| text(message, "uuid"));
+    let mut at = before;
     while let Some(id) = at {
         // A branch that leads into itself would never end.
         if !shown.insert(id) {
@@ -238,12 +254,25 @@ fn shown_branch(messages: &[Value]) -> Option<HashSet<&str>> {
 /// The words of a message. Newer exports have blocks, older ones a text.
 fn said(message: &Value) -> String {
     let blocks = list(message, "content").iter();
-    let blocks = blocks.filter(|block| text(block, "type") == Some("text"));
+    let blocks = blocks.filter(|block| matches!(text(block, "type"), Some("text" | "voice_note")));
     let words: Vec<&str> = blocks.filter_map(|block| text(block, "text")).collect();
     if words.is_empty() {
         return text(message, "text").unwrap_or_default().to_owned();
     }
     words.join("\n")
+}
+
+/// The documents that Claude wrote beside a message.
+fn written(message: &Value) -> Vec<String> {
+    let used = list(message, "content")
+        .iter()
+        .filter_map(|block| block.get("input"));
+    let written = used.filter_map(|input| {
+        let content = text(input, "content").or_else(|| text(input, "file_text"))?;
+        let title = text(input, "title").or_else(|| text(input, "path"));
+        Some(title.map_or_else(|| content.to_owned(), |title| format!("{title}\n{content}")))
+    });
+    written.collect()
 }
 
 fn tools(message: &Value) -> Vec<String> {

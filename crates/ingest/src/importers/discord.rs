@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::json_members::{list, text};
-use super::named_rows::{each_row, has_columns};
+use super::named_rows::{NamedRow, has_columns, names_all};
 use super::outline::first_members;
 use super::pieces::{Converter, Cut, Made, begins_with, malformed, names_only, parse_json};
 use super::social::{self, Message, Person};
-use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
+use crate::exports::{Candidate, Companions, Declared, Known, Verdict, has_ending};
 use crate::input::Input;
 use crate::rejection::Rejection;
 use crate::shape::Shape;
@@ -26,7 +26,16 @@ pub(crate) const EXPORT: Known = Known {
         let converter = Discord::new(&input, companions);
         let mut reader = input.into_reader();
         let is_table = begins_with(&mut reader, TABLE);
-        let cut = if is_table { Cut::Whole } else { Cut::Elements };
+        let is_header = |cells: &[String]| names_all(cells, &COLUMNS);
+        let cut = if is_table {
+            Cut::Named(is_header)
+        } else {
+            Cut::Elements
+        };
+        let converter = Discord {
+            is_table,
+            ..converter
+        };
         cut.importer(reader, acceptor, converter)
     },
 };
@@ -40,16 +49,26 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     if file.head.starts_with(TABLE) {
         return has_columns(file.head, &COLUMNS).into();
     }
-    let (members, _) = first_members(file.head, "");
+    let (members, id) = first_members(file.head, "id");
     let has = |name: &str| members.iter().any(|member| member == name);
     let is_list = file.head.trim_ascii_start().starts_with(b"[");
-    let folder = file.path.rsplit('/').nth(1).unwrap_or_default();
+    let is_channel = id.is_some_and(|id| is_snowflake(&id))
+        && has("type")
+        && (has("recipients") || has("guild"));
     match file.file_name() {
         _ if is_list && COLUMNS.iter().all(|name| has(name)) => Verdict::Takes,
-        "user.json" if has("id") && has("username") && has("relationships") => Verdict::Before(0),
+        _ if has("id") && has("username") && has("relationships") => Verdict::Before(0),
         "channel.json" if has("id") && has("type") => Verdict::Before(1),
-        "index.json" if folder.eq_ignore_ascii_case("messages") && is_index(&members) => {
+        _ if is_channel => Verdict::Before(1),
+        // The names of channels and those of servers are written alike.
+        name if !is_list
+            && is_index(&members)
+            && (name == "index.json" || names_first(file.head, &members)) =>
+        {
             Verdict::Before(1)
+        }
+        name if is_left(file, name) => {
+            Verdict::Leaves("parts of a Discord package that hold no messages")
         }
         "messages.json" if is_list && has("ID") => Verdict::Misses(
             "its messages have no 'Timestamp' and 'Contents' as those of Discord do",
@@ -60,16 +79,47 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 
 /// Whether all names are numbers, as those of channels are.
 fn is_index(members: &[String]) -> bool {
-    let is_number =
-        |name: &String| name.len() > 10 && name.bytes().all(|byte| byte.is_ascii_digit());
-    !members.is_empty() && members.iter().all(is_number)
+    !members.is_empty() && members.iter().all(|name| is_snowflake(name))
+}
+
+/// Whether a name stands behind the first of them.
+fn names_first(head: &[u8], members: &[String]) -> bool {
+    let first = members.first().map(String::as_str);
+    first_members(head, first.unwrap_or_default()).1.is_some()
+}
+
+/// Ids of Discord are numbers of some length.
+fn is_snowflake(id: &str) -> bool {
+    (15..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether it is a part of the package that is of no use here: all that stands in its other folders, and the words at its front.
+fn is_left(file: &Candidate<'_>, name: &str) -> bool {
+    let path = file.path.to_ascii_lowercase();
+    let is_of_package = |part: &str| matches!(part, "package" | "package.zip");
+    let inside = path
+        .split('/')
+        .skip_while(|part| !is_of_package(part))
+        .nth(1);
+    let is_event = name.starts_with("events-") && contains(file.head, "\"event_type\"");
+    is_event
+        || match inside.unwrap_or_default() {
+            "readme.txt" => contains(file.head, "Discord"),
+            "account" | "activities" | "activity" | "ads" | "programs" | "servers"
+            | "support_tickets" => has_ending(name, "json"),
+            _ => false,
+        }
+}
+
+fn contains(head: &[u8], text: &str) -> bool {
+    memchr::memmem::find(head, text.as_bytes()).is_some()
 }
 
 struct Discord<'a> {
     /// The channel that the folder of the file is of.
     channel: String,
-    /// Whether the file names channels.
-    names: bool,
+    /// Whether the file is a table.
+    is_table: bool,
     companions: &'a Companions,
 }
 
@@ -79,7 +129,7 @@ impl<'a> Discord<'a> {
         let channel = folder.strip_prefix('c').unwrap_or(folder).to_owned();
         Self {
             channel,
-            names: false,
+            is_table: false,
             companions,
         }
     }
@@ -103,9 +153,10 @@ impl<'a> Discord<'a> {
             id,
             conversation_id: self.channel.clone(),
             conversation: self.companions.name(&self.channel),
+            participants: self.people_of(&self.channel),
             author: self.companions.name(OWNER),
             sent_at: Some(format!("{}Z", moment.text)),
-            text: contents,
+            text: contents.map(|contents| self.plain(&contents)),
             files: files
                 .unwrap_or_default()
                 .split_whitespace()
@@ -116,20 +167,84 @@ impl<'a> Discord<'a> {
         Ok(message.record())
     }
 
+    /// The people of a conversation of a few, as far as the package names them.
+    fn people_of(&self, channel: &str) -> Vec<String> {
+        let ids = self.companions.name(&format!("{channel} people"));
+        let ids = ids.unwrap_or_default();
+        ids.split_whitespace().map(|id| self.name_of(id)).collect()
+    }
+
+    fn name_of(&self, id: &str) -> String {
+        self.companions
+            .name(&format!("@{id}"))
+            .unwrap_or_else(|| id.to_owned())
+    }
+
+    fn channel(&self, id: &str, value: &Value) {
+        let guild = value.get("guild").and_then(|guild| text(guild, "name"));
+        if let Some(name) = text(value, "name") {
+            let name = guild.map_or_else(|| name.to_owned(), |guild| format!("{name} in {guild}"));
+            self.companions.learn(id, &name);
+        }
+        let people = list(value, "recipients").iter().filter_map(Value::as_str);
+        let people = people.collect::<Vec<_>>().join(" ");
+        if !people.is_empty() {
+            self.companions.learn(&format!("{id} people"), &people);
+        }
+    }
+
+    /// Marks of people, channels and pictures become what the app shows.
+    fn plain(&self, contents: &str) -> String {
+        let mut plain = String::new();
+        let mut rest = contents;
+        while let Some((before, after)) = rest.split_once('<') {
+            plain.push_str(before);
+            let shown = after
+                .split_once('>')
+                .and_then(|(mark, behind)| Some((self.shown(mark)?, behind)));
+            let (shown, behind) = shown.unwrap_or_else(|| ("<".to_owned(), after));
+            plain.push_str(&shown);
+            rest = behind;
+        }
+        plain + rest
+    }
+
+    fn shown(&self, mark: &str) -> Option<String> {
+        if let Some(id) = mark.strip_prefix('@') {
+            let id = id.trim_start_matches('!');
+            return is_number(id).then(|| format!("@{}", self.name_of(id)));
+        }
+        if let Some(id) = mark.strip_prefix('#') {
+            let name = self.companions.name(id);
+            return is_number(id).then(|| format!("#{}", name.as_deref().unwrap_or(id)));
+        }
+        let (name, id) = mark
+            .trim_start_matches('a')
+            .strip_prefix(':')?
+            .split_once(':')?;
+        is_number(id).then(|| format!(":{name}:"))
+    }
+
     fn owner(&self, value: &Value, made: &mut Made) {
         let name = text(value, "global_name").or_else(|| text(value, "username"));
         self.companions.learn(OWNER, name.unwrap_or_default());
+        if let (Some(id), Some(name)) = (text(value, "id"), name) {
+            self.companions.learn(&format!("@{id}"), name);
+        }
         for one in list(value, "relationships") {
             let user = one.get("user").unwrap_or(&Value::Null);
             let Some(id) = text(one, "id") else {
                 continue;
             };
+            let name = text(user, "global_name").or_else(|| text(user, "username"));
+            if let Some(name) = name {
+                self.companions.learn(&format!("@{id}"), name);
+            }
             // Others are blocked, or were asked.
             let is_friend = one
                 .get("type")
                 .is_some_and(|kind| *kind == 1 || *kind == "FRIEND");
             if is_friend {
-                let name = text(user, "global_name").or_else(|| text(user, "username"));
                 let person = Person {
                     id: id.to_owned(),
                     name: name.map(str::to_owned),
@@ -140,6 +255,10 @@ impl<'a> Discord<'a> {
             }
         }
     }
+}
+
+fn is_number(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn last_part(url: &str) -> String {
@@ -158,22 +277,18 @@ fn id_of(value: &Value) -> Option<String> {
 
 impl Converter for Discord<'_> {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        if piece.starts_with(TABLE) {
-            return each_row(piece, &COLUMNS, made, |row, made| {
-                let (id, time) = (
-                    row.get("ID").unwrap_or_default(),
-                    row.get("Timestamp").unwrap_or_default(),
-                );
-                match self.message(
-                    id,
-                    &time,
-                    row.get("Contents"),
-                    row.get("Attachments").as_deref(),
-                ) {
-                    Ok(message) => made.add("messages", message),
-                    Err(rejection) => made.reject(rejection.message),
-                }
-            });
+        if self.is_table {
+            let row = NamedRow::read(piece)?;
+            let said = |column: &str| row.get(column);
+            let (id, time) = (said("ID"), said("Timestamp"));
+            let message = self.message(
+                id.unwrap_or_default(),
+                &time.unwrap_or_default(),
+                said("Contents"),
+                said("Attachments").as_deref(),
+            )?;
+            made.add("messages", message);
+            return Ok(());
         }
         let value = parse_json(piece)?;
         if value.get("relationships").is_some() {
@@ -186,19 +301,12 @@ impl Converter for Discord<'_> {
             let message = self.message(id, &time, said("Contents"), text(&value, "Attachments"))?;
             made.add("messages", message);
         } else if let (Some(id), true) = (text(&value, "id"), value.get("type").is_some()) {
-            self.names = true;
-            let guild = value.get("guild").and_then(|guild| text(guild, "name"));
-            if let Some(name) = text(&value, "name") {
-                let name =
-                    guild.map_or_else(|| name.to_owned(), |guild| format!("{name} in {guild}"));
-                self.companions.learn(id, &name);
-            }
+            self.channel(id, &value);
         } else if let Some(names) = value.as_object().filter(|members| {
             members
                 .values()
                 .all(|name| name.is_string() || name.is_null())
         }) {
-            self.names = true;
             for (id, name) in names {
                 if let Some(name) = name.as_str() {
                     self.companions.learn(id, name);
@@ -211,6 +319,55 @@ impl Converter for Discord<'_> {
     }
 
     fn note(&self) -> Option<String> {
-        self.names.then(names_only)
+        // Files that name channels are no records, and channels without messages are empty.
+        Some(names_only())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_parts_of_a_package_are_known_and_left() {
+        for (path, head, expected) in [
+            ("package.zip/README.txt", "Thanks for using Discord", true),
+            ("x/package/Servers/9/audit-log.json", "{}", true),
+            (
+                "package/activity/analytics/events-2024-00000-of-00001.json",
+                "{\"event_type\":\"x\"}",
+                true,
+            ),
+            ("account/user_data_exports/x.json", "{}", false),
+            ("package/notes.json", "{}", false),
+            ("README.txt", "Thanks for using Discord", false),
+        ] {
+            let head = head.as_bytes();
+            let is_left = matches!(recognise(&Candidate { head, path }), Verdict::Leaves(_));
+            assert_eq!(is_left, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn lists_of_channels_are_known_by_their_numbers() {
+        for (head, known) in [
+            ("{\"112233445566778899\": \"general\"}", true),
+            ("{\"112233445566778899\": {\"name\": \"x\"}}", false),
+            ("{\"112\": \"general\"}", false),
+            (
+                "{\"id\": \"112233445566778899\", \"type\": \"DM\", \"recipients\": []}",
+                true,
+            ),
+            (
+                "{\"id\": \"a\", \"type\": \"DM\", \"recipients\": []}",
+                false,
+            ),
+        ] {
+            let file = Candidate {
+                head: head.as_bytes(),
+                path: "x",
+            };
+            assert_eq!(recognise(&file) == Verdict::Before(1), known, "{head}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The archive of `LinkedIn`: a table for each kind of thing, known by its columns.
 
 use super::html;
-use super::named_rows::{NamedRow, each_row, has_columns};
-use super::pieces::{Converter, Cut, Made, malformed};
+use super::named_rows::{NamedRow, has_columns, names_all};
+use super::pieces::{Converter, Cut, Made, malformed, names_only};
 use super::social::{self, Like, Message, Person, Post};
-use crate::exports::{Candidate, Declared, Known, Verdict};
+use crate::exports::{Candidate, Claims, Declared, Known, Verdict};
 use crate::readable_key::short_hash;
 use crate::rejection::Rejection;
 use crate::shape::Shape;
@@ -19,10 +19,15 @@ pub(crate) const EXPORT: Known = Known {
     origin: "LinkedIn: Settings > Data privacy > Get a copy of your data",
     contents: "messages, connections, posts, comments and reactions",
     recognise,
-    importer: |input, acceptor, _| Cut::Whole.importer(input.into_reader(), acceptor, LinkedIn),
+    importer: |input, acceptor, companions| {
+        let claims = companions.claims.clone();
+        let is_header =
+            |cells: &[String]| TABLES.iter().any(|(columns, _)| names_all(cells, columns));
+        Cut::Named(is_header).importer(input.into_reader(), acceptor, LinkedIn { claims })
+    },
 };
 
-type TakeRow = fn(&NamedRow<'_>, &mut Made);
+type TakeRow = fn(&NamedRow, &Claims, &mut Made);
 
 /// The columns of the tables that are read, and how their rows are.
 const TABLES: [(&[&str], TakeRow); 5] = [
@@ -34,8 +39,14 @@ const TABLES: [(&[&str], TakeRow); 5] = [
 ];
 
 /// Files of the archive that hold none of these.
-const LEFT: [&str; 8] = [
+const LEFT: [&str; 14] = [
     "Ad_Targeting.csv",
+    "Company Follows.csv",
+    "ImportedContacts.csv",
+    "InstantReposts.csv",
+    "Member_Follows.csv",
+    "Receipts_v2.csv",
+    "Saved_Items.csv",
     "Email Addresses.csv",
     "Endorsement_Received_Info.csv",
     "Job Applications.csv",
@@ -104,11 +115,11 @@ fn moment(text: &str) -> Option<String> {
     ))
 }
 
-fn at(row: &NamedRow<'_>, column: &str) -> Option<String> {
+fn at(row: &NamedRow, column: &str) -> Option<String> {
     row.get(column).and_then(|text| moment(&text))
 }
 
-fn message(row: &NamedRow<'_>, made: &mut Made) {
+fn message(row: &NamedRow, claims: &Claims, made: &mut Made) {
     let conversation = row.get("CONVERSATION ID").unwrap_or_default();
     let (from, date) = (row.get("FROM"), row.get("DATE").unwrap_or_default());
     let Some(sent_at) = moment(&date) else {
@@ -116,13 +127,23 @@ fn message(row: &NamedRow<'_>, made: &mut Made) {
     };
     let content = row.get("CONTENT");
     let telling = format!("{conversation}\n{from:?}\n{content:?}");
+    let key = format!("{}-{}", sent_at.replace(':', ""), short_hash(&telling));
+    let files: Vec<String> = row.get("ATTACHMENTS").into_iter().collect();
+    // Who sends the same words twice in a second does so with a file.
+    let mut id = key.clone();
+    for number in 2..=MOST_EQUAL {
+        if claims.take(&id, &files) {
+            break;
+        }
+        id = format!("{key}-{number}");
+    }
     let title = row.get("CONVERSATION TITLE");
     let to = row.get("TO");
     let others = to.iter().flat_map(|to| to.split(','));
     let participants = from.iter().map(String::as_str).chain(others);
     let participants = participants.map(|name| name.trim().to_owned());
     let one = Message {
-        id: format!("{}-{}", sent_at.replace(':', ""), short_hash(&telling)),
+        id,
         conversation_id: conversation,
         participants: participants.collect(),
         conversation: title.or_else(|| match (&from, to) {
@@ -133,13 +154,13 @@ fn message(row: &NamedRow<'_>, made: &mut Made) {
         sent_at: Some(sent_at),
         subject: row.get("SUBJECT"),
         text: content.map(|content| html::typed_to_text(&content).into_owned()),
-        files: row.get("ATTACHMENTS").into_iter().collect(),
+        files,
         ..Message::default()
     };
     made.add("messages", one.record());
 }
 
-fn connection(row: &NamedRow<'_>, made: &mut Made) {
+fn connection(row: &NamedRow, _: &Claims, made: &mut Made) {
     let names = [row.get("First Name"), row.get("Last Name")];
     let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let url = row.get("URL");
@@ -163,13 +184,13 @@ fn connection(row: &NamedRow<'_>, made: &mut Made) {
     made.add("people", person.record());
 }
 
-fn share(row: &NamedRow<'_>, made: &mut Made) {
+fn share(row: &NamedRow, _: &Claims, made: &mut Made) {
     let links = [row.get("SharedUrl"), row.get("MediaUrl")];
     let url = row.get("ShareLink");
     // Every line of what was written is quoted once more.
     let said = row
         .get("ShareCommentary")
-        .map(|said| said.replace("\"\n\"", "\n"));
+        .map(|said| said.replace("\"\r\n\"", "\n").replace("\"\n\"", "\n"));
     let post = Post {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
         kind: "post",
@@ -183,7 +204,7 @@ fn share(row: &NamedRow<'_>, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn comment(row: &NamedRow<'_>, made: &mut Made) {
+fn comment(row: &NamedRow, _: &Claims, made: &mut Made) {
     let url = row.get("Link");
     let post = Post {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
@@ -197,7 +218,7 @@ fn comment(row: &NamedRow<'_>, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn reaction(row: &NamedRow<'_>, made: &mut Made) {
+fn reaction(row: &NamedRow, _: &Claims, made: &mut Made) {
     let url = row.get("Link");
     let like = Like {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
@@ -209,14 +230,24 @@ fn reaction(row: &NamedRow<'_>, made: &mut Made) {
     made.add("likes", like.record());
 }
 
-struct LinkedIn;
+/// Messages of one second, person and text that are told apart.
+const MOST_EQUAL: usize = 100;
+
+struct LinkedIn {
+    claims: Claims,
+}
 
 impl Converter for LinkedIn {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let table = TABLES
-            .iter()
-            .find(|(columns, _)| has_columns(piece, columns));
-        let (columns, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
-        each_row(piece, columns, made, take)
+        let row = NamedRow::read(piece)?;
+        let table = TABLES.iter().find(|(columns, _)| row.has(columns));
+        let (_, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
+        take(&row, &self.claims, made);
+        Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        // Tables are empty in many archives.
+        Some(names_only())
     }
 }

@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 
 use super::html;
 use super::json_members::{list, moment, text};
-use super::named_rows::{each_row, has_columns};
+use super::named_rows::NamedRow;
 use super::outline::first_members;
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Person, Post};
@@ -29,24 +29,45 @@ pub(crate) const EXPORT: Known = Known {
         };
         let mut reader = input.into_reader();
         // What cannot be read is told when it is read.
-        let cut = match reader.fill_buf() {
-            Ok(head) if head.starts_with(TABLE) => Cut::Whole,
-            _ => Cut::Members(&["orderedItems"]),
+        let table = reader.fill_buf().ok().and_then(followed);
+        let cut = match table {
+            Some(_) => Cut::Rows,
+            None => Cut::Members(&["orderedItems"]),
         };
-        let converter = Mastodon { kind };
+        let converter = Mastodon {
+            kind: table.unwrap_or(kind),
+            is_table: table.is_some(),
+        };
         cut.importer(reader, acceptor, converter)
     },
 };
 
-/// What the table of accounts that are followed begins with.
-const TABLE: &[u8] = b"Account address,";
-const COLUMNS: [&str; 2] = ["Account address", "Show boosts"];
+/// What the tables of accounts that are followed, follow or are muted begin with.
+const TABLE: &[u8] = b"Account address";
+/// Lists without a header, of which nothing is read, and what a row of theirs holds.
+const LEFT: [(&str, u8); 4] = [
+    ("blocked_accounts.csv", b'@'),
+    ("blocked_domains.csv", b'.'),
+    ("domain_blocks.csv", b'.'),
+    ("lists.csv", b'@'),
+];
 /// For whom posts are that everybody may read.
 const PUBLIC: &str = "https://www.w3.org/ns/activitystreams#Public";
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
     if file.head.starts_with(TABLE) {
-        return has_columns(file.head, &COLUMNS).into();
+        return (followed(file.head).is_some()).into();
+    }
+    let line = file
+        .head
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if LEFT
+        .iter()
+        .any(|(name, sign)| *name == file.file_name() && line.contains(sign))
+    {
+        return Verdict::Leaves("lists of Mastodon that hold no posts, and nobody who is followed");
     }
     let (members, kind) = first_members(file.head, "type");
     let has = |name: &str| members.iter().any(|member| member == name);
@@ -63,9 +84,29 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     }
 }
 
+/// What the accounts of a table are: the columns beside them tell.
+fn followed(table: &[u8]) -> Option<&'static str> {
+    let header = table
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let header = String::from_utf8_lossy(header.trim_ascii());
+    let mut columns = header.split(',');
+    if columns.next() != Some("Account address") {
+        return None;
+    }
+    match columns.next() {
+        None => Some("follower"),
+        Some("Show boosts") => Some("following"),
+        Some("Hide notifications") => Some("muted"),
+        Some(_) => None,
+    }
+}
+
 struct Mastodon {
-    /// What a list of addresses is of.
+    /// What a list of addresses is of, or a table of accounts.
     kind: &'static str,
+    is_table: bool,
 }
 
 /// `https://example.social/users/ida` is `ida@example.social`.
@@ -102,7 +143,12 @@ impl Mastodon {
     fn note(activity: &Value, note: &Value, made: &mut Made) -> Result<(), Rejection> {
         let id = text(note, "id").ok_or_else(|| malformed("the post has no id"))?;
         let number = id.rsplit('/').next().unwrap_or(id);
-        let content = text(note, "content").map(html::to_text);
+        let mut content = text(note, "content").map(html::to_text).unwrap_or_default();
+        // What a poll lets choose.
+        for option in ["oneOf", "anyOf"].iter().flat_map(|name| list(note, name)) {
+            content.push_str("\n- ");
+            content.push_str(text(option, "name").unwrap_or_default());
+        }
         let answered = text(note, "inReplyTo");
         let files = list(note, "attachment").iter();
         let files = files.filter_map(|file| text(file, "name").or_else(|| text(file, "url")));
@@ -114,7 +160,7 @@ impl Mastodon {
             id: number.to_owned(),
             kind: if answered.is_some() { "reply" } else { "post" },
             title: text(note, "summary").map(str::to_owned),
-            text: content,
+            text: Some(content),
             author: author.map(account),
             created_at: moment(note, "published").or_else(|| moment(activity, "published")),
             in_reply_to: answered.map(str::to_owned),
@@ -133,17 +179,16 @@ impl Mastodon {
 
 impl Converter for Mastodon {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        if piece.starts_with(TABLE) {
-            return each_row(piece, &COLUMNS, made, |row, made| {
-                let address = row.get("Account address").unwrap_or_default();
-                let person = Person {
-                    id: address.clone(),
-                    name: Some(address),
-                    kind: "following",
-                    ..Person::default()
-                };
-                made.add("people", person.record());
-            });
+        if self.is_table {
+            let address = NamedRow::read(piece)?.get("Account address");
+            let person = Person {
+                id: address.clone().unwrap_or_default(),
+                name: address,
+                kind: self.kind,
+                ..Person::default()
+            };
+            made.add("people", person.record());
+            return Ok(());
         }
         let value = parse_json(piece)?;
         if let Some(url) = value.as_str() {

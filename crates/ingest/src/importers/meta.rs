@@ -1,13 +1,18 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
+mod lists;
 mod recognising;
+mod texts;
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
+use self::lists::{LISTS, Listed, OF_PEOPLE, OLDER_LISTS};
 use self::recognising::{is_of_instagram, recognise};
+pub(crate) use self::texts::mended_text;
+use self::texts::{hashtags, last_part, mended, millis_to_moment};
 use super::json_members::{list, seconds_to_moment, text, unix_seconds};
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Message, Person, Post};
@@ -62,35 +67,6 @@ fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 
     Cut::Whole.importer(input.into_reader(), acceptor, converter)
 }
 
-/// Members of the lists that are read of an object, and what their entries are.
-const LISTS: [(&str, Listed); 14] = [
-    ("comments_v2", Listed::Entries),
-    ("group_comments_v2", Listed::Entries),
-    ("group_posts_v2", Listed::Entries),
-    ("reactions_v2", Listed::Entries),
-    ("friends_v2", Listed::People("friend")),
-    ("following_v3", Listed::People("following")),
-    ("followers_v3", Listed::People("follower")),
-    ("relationships_following", Listed::Named("following")),
-    ("relationships_followers", Listed::Named("follower")),
-    ("likes_media_likes", Listed::Named("like")),
-    ("likes_comment_likes", Listed::Named("comment_like")),
-    ("saved_saved_media", Listed::Named("saved")),
-    ("comments_reels_comments", Listed::Named("comment")),
-    ("comments_media_comments", Listed::Named("comment")),
-];
-
-/// What stands in a list.
-#[derive(Clone, Copy)]
-enum Listed {
-    /// Posts, comments and reactions as Facebook writes them.
-    Entries,
-    /// People by name, as Facebook writes them.
-    People(&'static str),
-    /// What Instagram names with an address or with labels.
-    Named(&'static str),
-}
-
 struct Meta {
     path: String,
     /// How often a key was given.
@@ -129,10 +105,14 @@ impl Meta {
             let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
             let files = kinds.iter().flat_map(|kind| list(message, kind));
             let files = files.filter_map(|file| text(file, "uri").map(last_part));
-            let link = message.get("share").and_then(|share| text(share, "link"));
+            let share = message.get("share").unwrap_or(&Value::Null);
+            let link = text(share, "link");
             let reactions = list(message, "reactions").iter();
             let reactions = reactions.filter_map(|one| text(one, "reaction"));
             let said = text(message, "content").or_else(|| text(message, "text"));
+            // What was passed on has words of its own.
+            let passed_on = text(share, "share_text").filter(|shared| Some(*shared) != said);
+            let said: Vec<&str> = said.into_iter().chain(passed_on).collect();
             let one = Message {
                 id: self.key(&millis.to_string(), &telling),
                 conversation_id: chat.id.clone(),
@@ -140,7 +120,7 @@ impl Meta {
                 participants: chat.people.clone(),
                 author: author.map(str::to_owned),
                 sent_at: millis_to_moment(millis),
-                text: said.map(str::to_owned),
+                text: Some(said.join("\n")),
                 links: link.map(str::to_owned).into_iter().collect(),
                 files: files.collect(),
                 reactions: reactions.map(str::to_owned).collect(),
@@ -193,7 +173,7 @@ impl Meta {
             id: self.key(&seconds, &telling),
             kind: if comment.is_some() { "comment" } else { "post" },
             title,
-            text: said.map(str::to_owned),
+            text: Some(words_of(value, said)),
             author: comment
                 .and_then(|comment| text(comment, "author"))
                 .map(str::to_owned),
@@ -209,8 +189,12 @@ impl Meta {
     }
 
     /// A post of Instagram: pictures, of which one or the post itself has words and a time.
-    fn pictures(&mut self, value: &Value, made: &mut Made) {
-        let media = list(value, "media");
+    fn pictures(&mut self, value: &Value, kind: &'static str, made: &mut Made) {
+        let media = match list(value, "media") {
+            // A story is a picture by itself.
+            [] => std::slice::from_ref(value),
+            media => media,
+        };
         let first = media.first().unwrap_or(&Value::Null);
         let said = text(value, "title").or_else(|| text(first, "title"));
         let at = value
@@ -223,7 +207,7 @@ impl Meta {
         let files: Vec<String> = files.collect();
         let post = Post {
             id: self.key(&seconds, files.first().map_or("", String::as_str)),
-            kind: "post",
+            kind,
             tags: said.map(hashtags).unwrap_or_default(),
             text: said.map(str::to_owned),
             created_at: seconds_to_moment(&seconds),
@@ -239,7 +223,7 @@ impl Meta {
         for one in list(value, "string_list_data") {
             let url = text(one, "href").map(str::to_owned);
             let at = unix_seconds(one, "timestamp");
-            if !matches!(kind, "follower" | "following") {
+            if !OF_PEOPLE.contains(&kind) {
                 add_like(kind, (title.clone(), url, at), made);
                 continue;
             }
@@ -297,8 +281,10 @@ impl Meta {
             if labelled.get("Comment").is_some() || file_name.contains("comment") {
                 self.named(value, "comment", made);
             }
+        } else if value.get("label_values").is_some() {
+            labelled_reaction(value, made);
         } else if value.get("media").is_some() {
-            self.pictures(value, made);
+            self.pictures(value, "post", made);
         } else if value.get("timestamp").is_some() {
             self.entry(value, made);
         } else {
@@ -311,6 +297,7 @@ impl Meta {
         match listed {
             Listed::Entries => self.entry(value, made),
             Listed::Named(kind) => self.named(value, kind, made),
+            Listed::Pictures(kind) => self.pictures(value, kind, made),
             Listed::People(kind) => {
                 let name = text(value, "name").unwrap_or_default();
                 let person = Person {
@@ -390,49 +377,39 @@ fn add_like(
     made.add("likes", like.record());
 }
 
-/// The words behind `#`, each once.
-fn hashtags(text: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut tags: Vec<String> = Vec::new();
-    for after in text.split('#').skip(1) {
-        let tag: String = after.chars().take_while(|c| is_part(*c)).collect();
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
+/// What a post says, and below it what is said of its pictures.
+fn words_of(value: &Value, said: Option<&str>) -> String {
+    let mut words: Vec<&str> = said.into_iter().collect();
+    let attached = list(value, "attachments").iter();
+    for one in attached.flat_map(|one| list(one, "data")) {
+        let media = one.get("media").unwrap_or(&Value::Null);
+        // Words that stand with a picture are often those of the post.
+        if let Some(description) = text(media, "description").filter(|said| !words.contains(said)) {
+            words.push(description);
         }
     }
-    tags
+    words.join("\n")
 }
 
-fn last_part(uri: &str) -> String {
-    uri.rsplit('/').next().unwrap_or(uri).to_owned()
-}
-
-fn millis_to_moment(millis: i64) -> Option<String> {
-    seconds_to_moment(&format!(
-        "{}.{:03}",
-        millis.div_euclid(1_000),
-        millis.rem_euclid(1_000)
-    ))
-}
-
-/// Undoes what was done to a text: every byte of UTF-8 was written as a character of its own.
-pub(crate) fn mended_text(text: String) -> String {
-    let bytes = text.chars().map(|c| u8::try_from(u32::from(c)).ok());
-    let bytes: Option<Vec<u8>> = bytes.collect();
-    let mended = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    mended.unwrap_or(text)
-}
-
-fn mended(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(mended_text(text)),
-        Value::Array(items) => items.into_iter().map(mended).collect(),
-        Value::Object(members) => {
-            let members = members.into_iter();
-            Value::Object(members.map(|(name, value)| (name, mended(value))).collect())
-        }
-        other => other,
-    }
+/// A reaction of Facebook as it has them since 2024: labels in the language of the account, of which one leads to what was liked.
+fn labelled_reaction(value: &Value, made: &mut Made) {
+    let labelled = list(value, "label_values").iter();
+    let url = labelled.clone().find_map(|one| text(one, "href"));
+    let mut said = labelled.filter(|one| one.get("href").is_none());
+    let mut said = || said.find_map(|one| text(one, "value")).map(str::to_owned);
+    let (kind, author) = (said(), said());
+    let at = unix_seconds(value, "timestamp");
+    let kind = kind.unwrap_or_else(|| "like".to_owned()).to_lowercase();
+    let id = text(value, "fbid").map(|id| format!("reaction-{id}"));
+    let like = Like {
+        id: id.unwrap_or_else(|| short_hash(&format!("{kind}\n{url:?}\n{at:?}"))),
+        kind,
+        author,
+        created_at: at,
+        url: url.map(str::to_owned),
+        ..Like::default()
+    };
+    made.add("likes", like.record());
 }
 
 impl Converter for Meta {
@@ -443,6 +420,11 @@ impl Converter for Meta {
             return Ok(());
         }
         for (member, listed) in LISTS {
+            for one in list(&value, member) {
+                self.listed(one, listed, made);
+            }
+        }
+        for (member, listed, _) in OLDER_LISTS {
             for one in list(&value, member) {
                 self.listed(one, listed, made);
             }

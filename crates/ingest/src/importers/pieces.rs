@@ -15,6 +15,7 @@ use crate::importer::{File, Importer, Item};
 use crate::importers::csv::Rows;
 use crate::importers::json_pieces::JsonPieces;
 use crate::importers::marked::Marked;
+use crate::importers::named_rows::HEADER_WITHIN;
 use crate::importers::xml::{Cutter, XmlCut};
 use crate::lines::{BYTE_ORDER_MARK, Lines, MAX_LINE_BYTES};
 use crate::rejection::{Rejection, RejectionCode};
@@ -41,13 +42,10 @@ pub(crate) fn names_only() -> String {
 #[derive(Default)]
 pub(crate) struct Made {
     items: Vec<MadeItem>,
-    /// The line of the file where the next one stands, if the piece has several and it is known.
-    line: Option<u64>,
 }
 
 struct MadeItem {
     stream: &'static str,
-    line: Option<u64>,
     record: Result<Value, Rejection>,
     /// What stays as it is stored.
     kept: Option<Kept>,
@@ -142,25 +140,9 @@ impl Made {
         self.push("", Err(rejection));
     }
 
-    /// Says on which line stands what comes next.
-    pub(crate) fn go_to_line(&mut self, line: u64) {
-        self.line = Some(line);
-    }
-
-    /// The lines that were refused, and why.
-    #[cfg(test)]
-    pub(crate) fn refused(&self) -> impl Iterator<Item = (u64, String)> {
-        self.items.iter().filter_map(|item| {
-            let rejection = item.record.as_ref().err()?;
-            Some((item.line?, rejection.message.clone()))
-        })
-    }
-
     fn push(&mut self, stream: &'static str, record: Result<Value, Rejection>) {
-        let line = self.line;
         self.items.push(MadeItem {
             stream,
-            line,
             record,
             kept: None,
             file: None,
@@ -212,6 +194,9 @@ pub(crate) fn has_columns(head: &[u8], columns: &[&str]) -> bool {
     columns.all(|column| names.iter().any(|name| name.trim() == *column))
 }
 
+/// Whether a row names the columns of a table.
+pub(crate) type IsHeader = fn(&[String]) -> bool;
+
 /// How a file falls into pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cut {
@@ -224,6 +209,8 @@ pub(crate) enum Cut {
     Xml(XmlCut),
     /// The rows of a table, each as an object with the names of its first row.
     Rows,
+    /// The same with the names of the header, which is one of the first rows.
+    Named(IsHeader),
     /// What begins with this.
     Marked(&'static str),
     Whole,
@@ -283,7 +270,8 @@ impl<R: BufRead> Pieces<R> {
             Cut::Members(members) => Self::Json(JsonPieces::new(reader, members)),
             Cut::Lines => Self::Lines(Lines::new(reader, MAX_LINE_BYTES)),
             Cut::Xml(cut) => Self::Xml(Box::new(Cutter::new(reader, cut))),
-            Cut::Rows => Self::Rows(Box::new(Table::Begin(Some(reader)))),
+            Cut::Rows => Self::Rows(Box::new(Table::Begin(Some(reader), |_| true))),
+            Cut::Named(is_header) => Self::Rows(Box::new(Table::Begin(Some(reader), is_header))),
             Cut::Marked(mark) => Self::Marked(Marked::new(reader, mark)),
             Cut::Whole => Self::Whole {
                 reader: Some(reader),
@@ -326,7 +314,7 @@ impl<R: BufRead> Pieces<R> {
 }
 
 enum Table<R> {
-    Begin(Option<R>),
+    Begin(Option<R>, IsHeader),
     Read {
         rows: Box<Rows<R>>,
         names: Vec<String>,
@@ -337,13 +325,23 @@ enum Table<R> {
 impl<R: BufRead> Table<R> {
     /// The line of the next row, and the row as JSON.
     fn next_row(&mut self) -> Result<Option<(u64, Piece<'_>)>, InputError> {
-        if let Self::Begin(reader) = self {
+        if let Self::Begin(reader, is_header) = self {
             let Some(reader) = reader.take() else {
                 return Ok(None);
             };
             let rows = Rows::with_delimiter(reader, MAX_LINE_BYTES, b',')?;
             let mut rows = Box::new(rows);
-            let names = rows.next_cells()?.unwrap_or_default();
+            let mut names = rows.next_cells()?.unwrap_or_default();
+            for _ in 1..HEADER_WITHIN {
+                if is_header(&names) {
+                    break;
+                }
+                names = rows.next_cells()?.unwrap_or_default();
+            }
+            if !is_header(&names) {
+                let why = malformed("none of its first rows names the columns that are known");
+                return Ok(Some((1, Piece::Refused(why))));
+            }
             let names = names.iter().map(|name| name.trim().to_owned()).collect();
             let row = Vec::new();
             *self = Self::Read { rows, names, row };
@@ -413,7 +411,6 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
                 });
             }
             let taken = std::mem::take(&mut bytes);
-            let line = item.line.unwrap_or(line);
             self.ready.push_back(Item::new(line, taken, outcome));
         }
         if let Err(rejection) = outcome {

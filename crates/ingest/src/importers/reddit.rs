@@ -1,6 +1,6 @@
 //! What Reddit hands out: a table for each kind of thing.
 
-use super::named_rows::{NamedRow, each_row, has_columns};
+use super::named_rows::{NamedRow, has_columns, names_all};
 use super::pieces::{Converter, Cut, Made, malformed};
 use super::social::{self, Like, Message, Person, Post};
 use crate::exports::{Candidate, Declared, Known, Verdict};
@@ -19,11 +19,13 @@ pub(crate) const EXPORT: Known = Known {
     recognise,
     importer: |input, acceptor, _| {
         let stem = input.stem().to_owned();
-        Cut::Whole.importer(input.into_reader(), acceptor, Reddit { stem })
+        let is_header =
+            |cells: &[String]| TABLES.iter().any(|(columns, _)| names_all(cells, columns));
+        Cut::Named(is_header).importer(input.into_reader(), acceptor, Reddit { stem })
     },
 };
 
-type TakeRow = fn(&NamedRow<'_>, &str, &mut Made);
+type TakeRow = fn(&NamedRow, &str, &mut Made);
 
 /// The columns of the tables that are read, the longest lists first.
 const TABLES: [(&[&str], TakeRow); 7] = [
@@ -108,13 +110,13 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 /// `2024-03-05 10:00:00 UTC`.
-fn moment(row: &NamedRow<'_>, column: &str) -> Option<String> {
+fn moment(row: &NamedRow, column: &str) -> Option<String> {
     let text = row.get(column)?;
     let moment = table::iso(text.trim_end_matches(" UTC")).filter(|moment| moment.has_time)?;
     Some(format!("{}Z", moment.text))
 }
 
-fn post(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+fn post(row: &NamedRow, _: &str, made: &mut Made) {
     let link = row
         .get("url")
         .filter(|url| Some(url) != row.get("permalink").as_ref());
@@ -132,7 +134,7 @@ fn post(row: &NamedRow<'_>, _: &str, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn comment(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+fn comment(row: &NamedRow, _: &str, made: &mut Made) {
     let post = Post {
         id: row.get("id").unwrap_or_default(),
         kind: "comment",
@@ -147,7 +149,7 @@ fn comment(row: &NamedRow<'_>, _: &str, made: &mut Made) {
     made.add("posts", post.record());
 }
 
-fn message(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+fn message(row: &NamedRow, _: &str, made: &mut Made) {
     let id = row.get("id").unwrap_or_default();
     let message = Message {
         conversation_id: row.get("thread_id").unwrap_or_else(|| id.clone()),
@@ -166,7 +168,7 @@ fn message(row: &NamedRow<'_>, _: &str, made: &mut Made) {
     made.add("messages", message.record());
 }
 
-fn chat(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+fn chat(row: &NamedRow, _: &str, made: &mut Made) {
     let channel = row.get("channel_url").unwrap_or_default();
     let message = Message {
         id: row.get("message_id").unwrap_or_default(),
@@ -181,7 +183,7 @@ fn chat(row: &NamedRow<'_>, _: &str, made: &mut Made) {
 }
 
 /// A vote, or something that was saved: the name of the file tells.
-fn like(row: &NamedRow<'_>, stem: &str, made: &mut Made) {
+fn like(row: &NamedRow, stem: &str, made: &mut Made) {
     let id = row.get("id").unwrap_or_default();
     let direction = row.get("direction");
     let kind = match direction.as_deref() {
@@ -200,7 +202,7 @@ fn like(row: &NamedRow<'_>, stem: &str, made: &mut Made) {
 }
 
 /// Somebody who is followed.
-fn friend(row: &NamedRow<'_>, _: &str, made: &mut Made) {
+fn friend(row: &NamedRow, _: &str, made: &mut Made) {
     let name = row.get("username").unwrap_or_default();
     let person = Person {
         url: Some(format!("https://www.reddit.com/user/{name}/")),
@@ -218,10 +220,13 @@ struct Reddit {
 
 impl Converter for Reddit {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let table = TABLES.iter().find(|(columns, _)| has_table(piece, columns));
-        let (columns, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
-        each_row(piece, columns, made, |row, made| {
-            take(row, &self.stem, made);
-        })
+        let row = NamedRow::read(piece)?;
+        let is_of = |columns: &[&str]| {
+            row.has(columns) && (columns.len() > 3 || row.width() == columns.len())
+        };
+        let table = TABLES.iter().find(|(columns, _)| is_of(columns));
+        let (_, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
+        take(&row, &self.stem, made);
+        Ok(())
     }
 }

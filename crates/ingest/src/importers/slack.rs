@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::json_members::{
     each_text, list, seconds_to_moment, some_list, some_text, text, unix_seconds,
 };
-use super::outline::Outline;
+use super::outline::{Outline, first_members};
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::input::Input;
@@ -127,6 +127,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         {
             Verdict::Before(1)
         }
+        _ if has("id") && has("created") && has("members") && is_direct(file.head) => {
+            Verdict::Before(1)
+        }
         name if has("id") && has("creator") && has("members") && !name.is_empty() => {
             Verdict::Before(1)
         }
@@ -141,11 +144,23 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     }
 }
 
+/// Whether the first of a list is a conversation of two, whose id begins with a `D`.
+fn is_direct(head: &[u8]) -> bool {
+    let (_, id) = first_members(head, "id");
+    let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    id.is_some_and(|id| id.starts_with('D') && id.bytes().all(is_part))
+}
+
 /// Whether a file is called after a day: `2024-01-15.json`.
 fn is_day(name: &str) -> bool {
     let day = name.strip_suffix(".json").unwrap_or_default();
     day.parse::<jiff::civil::Date>().is_ok()
 }
+
+/// Slack itself, which no list of people has.
+const SLACKBOT: &str = "USLACKBOT";
+/// What stands for a text that is in blocks only.
+const IN_BLOCKS: &str = "This content can't be displayed.";
 
 struct Slack<'a> {
     /// The name of the folder that the file stands in.
@@ -224,6 +239,11 @@ impl<'a> Slack<'a> {
         let author_id = text(value, "user").or_else(|| text(value, "bot_id"));
         let profile = value.get("user_profile").unwrap_or(&Value::Null);
         let named = author_id.and_then(|id| self.companions.name(id));
+        let named = named.or_else(|| {
+            author_id
+                .filter(|id| *id == SLACKBOT)
+                .map(|_| "Slackbot".to_owned())
+        });
         let author = named
             .or_else(|| text(value, "username").map(str::to_owned))
             .or_else(|| text(profile, "real_name").map(str::to_owned))
@@ -282,26 +302,40 @@ impl<'a> Slack<'a> {
     }
 }
 
-/// What a message says. Programs leave the text empty, and say it in what they attach or in blocks.
+/// What a message says. Programs leave the text empty, and say it in what they attach or in blocks. A message that is
+/// passed on is attached to what is said about it.
 fn said(message: &Value) -> Option<String> {
-    if let Some(text) = text(message, "text") {
-        return Some(text.to_owned());
-    }
-    let mut parts: Vec<String> = Vec::new();
+    let own = text(message, "text").filter(|text| *text != IN_BLOCKS);
+    let mut parts: Vec<String> = own.map(str::to_owned).into_iter().collect();
     for one in list(message, "attachments") {
-        let said = ["pretext", "title", "text"]
+        let is_passed_on = ["is_msg_unfurl", "is_share"]
             .iter()
-            .filter_map(|name| text(one, name));
-        let said: Vec<&str> = said.collect();
-        match said.as_slice() {
-            [] => parts.extend(text(one, "fallback").map(str::to_owned)),
-            said => parts.push(said.join("\n")),
+            .any(|name| one.get(name) == Some(&Value::Bool(true)));
+        if own.is_none() || is_passed_on {
+            parts.extend(attached(one));
         }
     }
     if parts.is_empty() {
         each_block_text(message.get("blocks").unwrap_or(&Value::Null), &mut parts);
     }
     some_text(parts.join("\n"))
+}
+
+/// What an attachment says.
+fn attached(one: &Value) -> Option<String> {
+    let said = ["pretext", "title", "text"]
+        .iter()
+        .filter_map(|name| text(one, name));
+    let mut said: Vec<String> = said.map(str::to_owned).collect();
+    for field in list(one, "fields") {
+        let parts = [text(field, "title"), text(field, "value")];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        said.extend(some_text(parts.join(": ")));
+    }
+    if said.is_empty() {
+        return text(one, "fallback").map(str::to_owned);
+    }
+    Some(said.join("\n"))
 }
 
 /// The texts of blocks, however deep they stand.
@@ -314,6 +348,10 @@ fn each_block_text(block: &Value, parts: &mut Vec<String>) {
         }
         Value::Object(members) => match members.get("text") {
             Some(Value::String(text)) => parts.extend(some_text(text.clone())),
+            _ if members.contains_key("user_id") => {
+                let id = members.get("user_id").and_then(Value::as_str);
+                parts.extend(id.map(|id| format!("<@{id}>")));
+            }
             _ => {
                 for one in members.values() {
                     each_block_text(one, parts);

@@ -340,15 +340,16 @@ impl Message {
         let content = content::read(&self.rest, Some(&chat.name));
         let hash = hash(&chat.keyed_by, &minute, &content);
         let (place, among_equals) = counted.add(time, &hash);
+        let (kind, edited) = content.shown(&self.rest);
         Ok(MessageRecord {
             id: key(&minute, &hash, among_equals),
             chat: &chat.name,
             author: content.author,
             sent_at: time.with_place(place),
-            kind: content.kind.as_str(),
+            kind: kind.as_str(),
             text: content.text,
             attachment: content.attachment,
-            edited: content.edited,
+            edited,
         })
     }
 }

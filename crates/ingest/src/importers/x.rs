@@ -25,14 +25,7 @@ pub(crate) const EXPORT: Known = Known {
         let mut reader = input.into_reader();
         // What cannot be read is told when the list is.
         let _ = reader.skip_until(b'=');
-        Cut::Elements.importer(
-            reader,
-            acceptor,
-            X {
-                names: false,
-                companions,
-            },
-        )
+        Cut::Elements.importer(reader, acceptor, X { companions })
     },
 };
 
@@ -50,7 +43,8 @@ fn list_name(head: &[u8]) -> Option<String> {
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let Some(name) = list_name(file.head) else {
         let begins = b"window.__THAR_CONFIG";
-        if file.file_name() == "manifest.js" && file.head.starts_with(begins) {
+        let is_page = file.file_name() == "Your archive.html";
+        if is_page || (file.file_name() == "manifest.js" && file.head.starts_with(begins)) {
             return Verdict::Leaves("parts of an archive of X that hold no posts or messages");
         }
         return Verdict::Unlike;
@@ -63,6 +57,8 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         | "note_tweet"
         | "direct_messages"
         | "direct_messages_group"
+        | "direct_message"
+        | "direct_message_group"
         | "like"
         | "follower"
         | "following" => Verdict::Takes,
@@ -71,8 +67,6 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 struct X<'a> {
-    /// Whether the file names the owner.
-    names: bool,
     companions: &'a Companions,
 }
 
@@ -135,6 +129,11 @@ impl X<'_> {
     fn conversation(&self, conversation: &Value, made: &mut Made) {
         let id = text(conversation, "conversationId").unwrap_or_default();
         let people = self.participants(conversation, id);
+        // The newest comes first, and so does the name that a group has now.
+        let events = list(conversation, "messages").iter();
+        let mut named =
+            events.filter_map(|event| text(event.get("conversationNameUpdate")?, "name"));
+        let name = text(conversation, "name").or_else(|| named.next());
         for event in list(conversation, "messages") {
             // Others tell who joined, left or reacted.
             let Some(message) = event.get("messageCreate") else {
@@ -144,21 +143,29 @@ impl X<'_> {
                 made.reject("a message has no id");
                 continue;
             };
-            let links = list(message, "urls")
-                .iter()
-                .filter_map(|url| text(url, "expanded"));
+            let mut said = text(message, "text").map(decoded);
+            let mut links = Vec::new();
+            for url in list(message, "urls") {
+                let Some(long) = text(url, "expanded") else {
+                    continue;
+                };
+                if let (Some(said), Some(short)) = (&mut said, text(url, "url")) {
+                    *said = said.replace(short, long);
+                }
+                links.push(long.to_owned());
+            }
             let files = list(message, "mediaUrls").iter().filter_map(Value::as_str);
             let reactions = list(message, "reactions").iter();
             let reactions = reactions.filter_map(|one| text(one, "reactionKey"));
             let one = Message {
                 id: message_id.to_owned(),
                 conversation_id: id.to_owned(),
-                conversation: text(conversation, "name").map(str::to_owned),
+                conversation: name.map(str::to_owned),
                 participants: people.clone(),
                 author: text(message, "senderId").map(|id| self.name_of(id)),
                 sent_at: moment(message, "createdAt"),
-                text: text(message, "text").map(decoded),
-                links: links.map(str::to_owned).collect(),
+                text: said,
+                links,
                 files: files.map(str::to_owned).collect(),
                 reactions: reactions.map(str::to_owned).collect(),
                 ..Message::default()
@@ -225,7 +232,6 @@ impl Converter for X<'_> {
         };
         match kind.as_str() {
             "account" => {
-                self.names = true;
                 let name = text(inner, "username").unwrap_or_default();
                 self.companions.learn(OWNER, name);
                 self.companions
@@ -264,6 +270,7 @@ impl Converter for X<'_> {
     }
 
     fn note(&self) -> Option<String> {
-        self.names.then(names_only)
+        // Lists are empty in many archives.
+        Some(names_only())
     }
 }

@@ -8,6 +8,7 @@ use ingest::survey::{self, Accounts, Found};
 use serde::Serialize;
 
 use super::files::ImportFile;
+use crate::failure::Failure;
 use crate::output::{Output, counted, visible};
 
 /// How many names are shown of each kind.
@@ -138,6 +139,18 @@ impl Survey {
         self.skipped
             .iter()
             .any(|skipped| !harmless.contains(&skipped.why))
+    }
+
+    /// Why nothing is imported, where no file is taken.
+    pub(super) fn nothing_taken(&self) -> Failure {
+        let is_known = !self.left.is_empty() && self.unknown.count == 0;
+        let why = if is_known {
+            "what is in it is known and becomes no records, so nothing was imported"
+        } else {
+            "nothing in it is known, so nothing was imported"
+        };
+        Failure::new(why)
+            .hint("`pdpp import --list` says which exports are known, and how to get them")
     }
 
     pub(super) fn report(&self, taken: usize) -> SurveyReport {

@@ -30,9 +30,8 @@ pub(super) struct Message {
     from_address: Option<String>,
     to: Vec<String>,
     cc: Vec<String>,
-    /// No part of what makes an id.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    participants: Vec<String>,
+    #[serde(flatten)]
+    addresses: Addresses,
     sent_at: Option<String>,
     labels: Vec<String>,
     in_reply_to: Option<String>,
@@ -40,6 +39,18 @@ pub(super) struct Message {
     list_id: Option<String>,
     body: Option<String>,
     attachments: Vec<Enclosed>,
+}
+
+/// Bare addresses in small letters. They are no part of what makes an id.
+#[derive(Debug, Default, Serialize, Hash)]
+struct Addresses {
+    #[serde(rename = "to_addresses", skip_serializing_if = "Vec::is_empty")]
+    to: Vec<String>,
+    #[serde(rename = "cc_addresses", skip_serializing_if = "Vec::is_empty")]
+    cc: Vec<String>,
+    /// Of all whom it names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    participants: Vec<String>,
 }
 
 /// What a message says of something that came along.
@@ -104,7 +115,16 @@ impl Message {
             from_address: from.and_then(|from| from.1),
             to: headers.listed(HeaderName::To),
             cc: headers.listed(HeaderName::Cc),
-            participants: headers.participants(),
+            addresses: Addresses {
+                to: headers.bare(&[HeaderName::To]),
+                cc: headers.bare(&[HeaderName::Cc]),
+                participants: headers.bare(&[
+                    HeaderName::From,
+                    HeaderName::To,
+                    HeaderName::Cc,
+                    HeaderName::Bcc,
+                ]),
+            },
             sent_at: headers.sent_at().or(delivered_at.map(str::to_owned)),
             labels: headers.labels(),
             in_reply_to,
@@ -119,9 +139,9 @@ impl Message {
     /// Gives it an id of its own, made of the one it has and what it says.
     pub(super) fn make_id_unique(&mut self) {
         // Earlier releases told none, and ids stay.
-        let participants = std::mem::take(&mut self.participants);
+        let addresses = std::mem::take(&mut self.addresses);
         let said = serde_json::to_vec(self).unwrap_or_default();
-        self.participants = participants;
+        self.addresses = addresses;
         let mark: String = hex(&said).chars().take(16).collect();
         let id = format!("{}#{mark}", self.id);
         self.id = RecordKey::single(id.as_str()).map_or(mark, |_| id);
@@ -265,15 +285,9 @@ impl<'x> Headers<'x> {
             .collect()
     }
 
-    /// The addresses of all whom it names, each once.
-    fn participants(&self) -> Vec<String> {
-        let named = [
-            HeaderName::From,
-            HeaderName::To,
-            HeaderName::Cc,
-            HeaderName::Bcc,
-        ];
-        let people = named.into_iter().flat_map(|name| self.addresses(name));
+    /// The addresses of all whom these headers name, each once.
+    fn bare(&self, named: &[HeaderName<'x>]) -> Vec<String> {
+        let people = named.iter().flat_map(|name| self.addresses(name.clone()));
         let mut all: Vec<String> = Vec::new();
         let mut seen = HashSet::new();
         for address in people.filter_map(|(_, address)| address) {

@@ -1,7 +1,7 @@
 //! Which files are of an archive of Meta, and of which of the two.
 
-use super::{LISTS, Listed};
-use crate::exports::{Candidate, Verdict};
+use super::lists::{LISTS, Listed, OLDER_LISTS};
+use crate::exports::{Candidate, Verdict, has_ending};
 use crate::importers::outline::first_members;
 
 /// Whether a file is of Instagram's archive. What both write, such as conversations, is told by the folders.
@@ -10,9 +10,9 @@ pub(super) fn is_of_instagram(file: &Candidate<'_>) -> bool {
     let has = |wanted: &str| members.iter().any(|name| name == wanted);
     let is_only_there = has("string_list_data")
         || has("string_map_data")
-        || LISTS
-            .iter()
-            .any(|(name, listed)| matches!(listed, Listed::Named(_)) && has(name))
+        || LISTS.iter().any(|(name, listed)| {
+            matches!(listed, Listed::Named(_) | Listed::Pictures(_)) && has(name)
+        })
         || is_pictures(file.head, &members);
     is_only_there || is_path_of_instagram(file.path)
 }
@@ -62,6 +62,58 @@ fn is_entries(file: &Candidate<'_>, members: &[String]) -> bool {
         .any(|name| contains(file.head, name))
 }
 
+/// Whether it is a list of an older archive: a lone member, and entries with a time.
+fn is_older_list(file: &Candidate<'_>, members: &[String]) -> bool {
+    let [member] = members else {
+        return false;
+    };
+    let is_told = |(name, _, mark): &(&str, Listed, &str)| {
+        member == name && contains(file.head, mark) && contains(file.head, "\"timestamp\"")
+    };
+    let is_of_facebook = file.path.to_ascii_lowercase().contains("facebook");
+    let is_friends = member == "friends";
+    OLDER_LISTS.iter().any(is_told) && (is_of_facebook || !is_friends)
+}
+
+/// Whether it is a list of reactions with labels. Other lists of the archive have labels too.
+fn is_labelled_reactions(file: &Candidate<'_>, members: &[String]) -> bool {
+    let has = |name: &str| members.iter().any(|member| member == name);
+    let is_told = file.file_name().contains("reactions") || contains(file.head, "\"Reaction\"");
+    has("label_values") && has("timestamp") && is_told
+}
+
+/// Folders that only these archives have.
+const FOLDERS: [&str; 9] = [
+    "your_facebook_activity/",
+    "your_instagram_activity/",
+    "ads_information/",
+    "apps_and_websites_off_of_",
+    "logged_information/",
+    "security_and_login_information/",
+    "connections/followers",
+    "connections/friends/",
+    "/personal_information/",
+];
+/// Files that stand beside conversations, also where these stand alone.
+const BESIDE_MESSAGES: [&str; 3] = [
+    "autofill_information.json",
+    "secret_conversations.json",
+    "support_messages.json",
+];
+
+/// Whether it is another part of an archive, as its folders say; the archive itself is called after the service and the account.
+fn is_left(file: &Candidate<'_>, path: &str) -> bool {
+    let is_json = has_ending(path, "json");
+    let mut parts = path.split('/');
+    let is_called = |part: &str| part.starts_with("facebook-") || part.starts_with("instagram-");
+    let is_inside = parts.any(is_called);
+    let is_page = file.file_name() == "start_here.html" || file.file_name() == "no-data.txt";
+    let is_of_meta = || contains(file.head, "Facebook") || contains(file.head, "Instagram");
+    let is_folder = FOLDERS.iter().any(|folder| path.contains(folder));
+    (is_json && (is_inside || is_folder || BESIDE_MESSAGES.contains(&file.file_name())))
+        || (is_page && (is_inside || is_of_meta()))
+}
+
 pub(super) fn recognise(file: &Candidate<'_>) -> Verdict {
     let (members, _) = first_members(file.head, "");
     let has = |name: &str| members.iter().any(|member| member == name);
@@ -70,14 +122,15 @@ pub(super) fn recognise(file: &Candidate<'_>) -> Verdict {
         || has("string_list_data")
         || has("string_map_data")
         || is_pictures(file.head, &members)
-        || is_entries(file, &members);
+        || is_entries(file, &members)
+        || is_older_list(file, &members)
+        || is_labelled_reactions(file, &members);
     if is_known {
         return Verdict::Takes;
     }
     let path = file.path.to_ascii_lowercase();
     let is_called = |ending: &str| path.ends_with(ending);
-    let is_archive = ["your_facebook_activity", "your_instagram_activity"];
-    if is_archive.iter().any(|folder| path.contains(folder)) && is_called(".json") {
+    if is_left(file, &path) {
         return Verdict::Leaves("parts of an archive of Meta that hold no posts or messages");
     }
     if is_called(".html") && (path.contains("message_") || path.contains("your_posts")) {

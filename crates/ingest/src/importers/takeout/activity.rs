@@ -194,7 +194,8 @@ fn from_json(value: &Value) -> Activity {
     let files = list(value, "attachedFiles")
         .iter()
         .filter_map(Value::as_str);
-    let picture = text(value, "imageFile");
+    let picture =
+        text(value, "imageFile").filter(|picture| files.clone().all(|file| file != *picture));
     Activity {
         product: text(value, "header").map(str::to_owned),
         title: text(value, "title").unwrap_or_default().to_owned(),

@@ -139,7 +139,8 @@ impl Contact {
             name: names.collect::<Vec<String>>().join(" "),
             user_id,
             phone_number,
-            added_at: moment(body, "date")?,
+            // A time of zero was never set.
+            added_at: moment(body, "date")?.filter(|at| !at.starts_with("1970-01-01")),
         }))
     }
 }

@@ -77,6 +77,88 @@ pub(super) struct Content<'t> {
     pub(super) edited: bool,
 }
 
+/// What Android calls files in languages that are not among the above: part of `<…>` that stands alone.
+const MEDIA_WORDS: [&str; 20] = [
+    "media",
+    "médi",
+    "mídia",
+    "multim",
+    "medie",
+    "mediá",
+    "медиа",
+    "медіа",
+    "мультим",
+    "πολυμέσ",
+    "미디어",
+    "メディア",
+    "媒",
+    "وسائط",
+    "رسانه",
+    "מדיה",
+    "मीडिया",
+    "মিডিয়া",
+    "phương tiện",
+    "สื่อ",
+];
+
+/// How iPhones say in further languages that a file was left out.
+const LEFT_OUT_ELSEWHERE: [&str; 20] = [
+    "省略",
+    "忽略",
+    "略去",
+    "略過",
+    "생략",
+    "استبعاد",
+    "محذوف",
+    "הושמט",
+    "छोड़",
+    "dahil edilmedi",
+    "utelatt",
+    "utelämna",
+    "udeladt",
+    "jätetty pois",
+    "jätettiin pois",
+    "vynechán",
+    "kihagyva",
+    "tidak disertakan",
+    "παραλείφθηκ",
+    "bỏ qua",
+];
+
+/// How Android ends a text that was edited.
+const EDITED: [&str; 8] = [
+    "this message was edited",
+    "diese nachricht wurde bearbeitet",
+    "se editó este mensaje",
+    "ce message a été modifié",
+    "essa mensagem foi editada",
+    "questo messaggio è stato modificato",
+    "dit bericht is bewerkt",
+    "данное сообщение изменено",
+];
+
+/// What Android writes instead of a text that was deleted.
+const DELETED: [&str; 18] = [
+    "this message was deleted",
+    "you deleted this message",
+    "diese nachricht wurde gelöscht",
+    "du hast diese nachricht gelöscht",
+    "se eliminó este mensaje",
+    "eliminaste este mensaje",
+    "ce message a été supprimé",
+    "vous avez supprimé ce message",
+    "mensagem apagada",
+    "você apagou esta mensagem",
+    "questo messaggio è stato eliminato",
+    "hai eliminato questo messaggio",
+    "dit bericht is verwijderd",
+    "je hebt dit bericht verwijderd",
+    "данное сообщение удалено",
+    "вы удалили данное сообщение",
+    "삭제된 메시지입니다",
+    "このメッセージは削除されました",
+];
+
 impl Kind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -124,6 +206,65 @@ pub(super) fn read<'t>(rest: &'t str, chat: Option<&str>) -> Content<'t> {
         attachment,
         edited,
     }
+}
+
+impl Content<'_> {
+    /// What kind it is shown as, and whether it was edited. A key is made of what [`read`] says, which must stay; what further
+    /// languages write is known here, and its words stay in the text.
+    pub(super) fn shown(&self, rest: &str) -> (Kind, bool) {
+        let (_, said) = split_author(rest);
+        let marked = self.author.is_some() && said.starts_with(MARK);
+        let kind = match self.kind {
+            Kind::Message | Kind::System
+                if self.author.is_some()
+                    && is_instead_of_file(&self.text)
+                    && (marked || self.text.starts_with('<')) =>
+            {
+                Kind::Media
+            }
+            Kind::Message if is_deleted(&self.text) || (marked && is_note(&self.text)) => {
+                Kind::System
+            }
+            kind => kind,
+        };
+        (kind, self.edited || is_edited(&self.text))
+    }
+}
+
+/// Whether a text is what the app writes instead of a file, in a language that keys of messages know nothing of.
+pub(super) fn is_instead_of_file(text: &str) -> bool {
+    let words = text.trim().to_lowercase();
+    if words.contains('\n') || words.chars().count() > 60 {
+        return false;
+    }
+    let angled = words.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+    match angled {
+        Some(inside) => !inside.contains(['<', '/', '=']) && contains_any(inside, &MEDIA_WORDS),
+        None => words.split(' ').count() <= 5 && contains_any(&words, &LEFT_OUT_ELSEWHERE),
+    }
+}
+
+fn contains_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+fn is_edited(text: &str) -> bool {
+    let inside = text
+        .strip_suffix('>')
+        .and_then(|open| open.rsplit_once('<'));
+    inside.is_some_and(|(_, inside)| {
+        EDITED.contains(&inside.trim_end_matches('.').to_lowercase().as_str())
+    })
+}
+
+fn is_deleted(text: &str) -> bool {
+    let words = text.trim_end_matches(['.', '。']).to_lowercase();
+    DELETED.contains(&words.as_str())
+}
+
+/// Whether words that an iPhone marks as the app's are a note. What somebody shares is marked too: a place, a poll.
+fn is_note(text: &str) -> bool {
+    !text.contains('\n') && !text.contains("://")
 }
 
 /// Who wrote it, and the rest. Without an author it is a line of the app.
@@ -307,6 +448,53 @@ mod tests {
         ] {
             let expected = (Kind::System, author, text.to_owned(), None, false);
             assert_eq!(parse(rest), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn further_languages_tell_what_kind_it_is_and_keep_their_words() {
+        for (rest, kind, edited) in [
+            ("A: <미디어 파일 생략>", Kind::Media, false),
+            ("A: <メディアは含まれていません>", Kind::Media, false),
+            ("A: <省略多媒体文件>", Kind::Media, false),
+            ("A: <تم استبعاد الوسائط>", Kind::Media, false),
+            ("A: <המדיה לא נכללה>", Kind::Media, false),
+            ("A: <Média vynechána>", Kind::Media, false),
+            ("A: <media type=a>", Kind::Message, false),
+            ("A: <b>media</b>", Kind::Message, false),
+            ("A: \u{200e}画像は省略されました", Kind::Media, false),
+            ("A: \u{200e}이미지 생략됨", Kind::Media, false),
+            ("A: 생략", Kind::Message, false),
+            (
+                "A: \u{200e}Messages and calls are end-to-end encrypted.",
+                Kind::System,
+                false,
+            ),
+            (
+                "A: \u{200e}Missed voice call, \u{200e}Tap to call back",
+                Kind::System,
+                false,
+            ),
+            (
+                "A: \u{200e}POLL:\nWhere?\n\u{200e}OPTION: Here (1 vote)",
+                Kind::Message,
+                false,
+            ),
+            (
+                "A: \u{200e}Location: https://maps.google.com/?q=1,2",
+                Kind::Message,
+                false,
+            ),
+            ("A: Diese Nachricht wurde gelöscht.", Kind::System, false),
+            ("A: 삭제된 메시지입니다.", Kind::System, false),
+            ("A: at ten <This message was edited>", Kind::Message, true),
+            ("A: at ten <b>", Kind::Message, false),
+        ] {
+            assert_eq!(
+                read(rest, Some("Family")).shown(rest),
+                (kind, edited),
+                "{rest}"
+            );
         }
     }
 

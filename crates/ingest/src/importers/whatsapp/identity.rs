@@ -324,6 +324,8 @@ struct Told {
     sent_at: String,
     #[serde(default)]
     kind: String,
+    #[serde(default)]
+    attachment: Option<String>,
     text: String,
 }
 
@@ -338,8 +340,11 @@ impl Told {
 pub(crate) fn nameless_key(key: &RecordKey, body: &str) -> Option<RecordKey> {
     let told = Told::read(body)?;
     let minute = told.sent_at.get(..MINUTE_CHARS)?;
+    let is_media = told.kind == Kind::Media.as_str();
     let content = Content {
-        kind: if told.kind == Kind::Media.as_str() {
+        // Words that stand instead of a file count as such where they do not stay in the text.
+        kind: if is_media && (told.attachment.is_some() || !content::is_instead_of_file(&told.text))
+        {
             Kind::Media
         } else {
             Kind::Message

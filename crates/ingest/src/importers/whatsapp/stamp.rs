@@ -9,6 +9,8 @@ use contract::time::Instant;
 
 use super::order::DateOrder;
 
+/// Stands for the words for year and month that Korea, Japan and China write between the numbers of a date.
+const YEAR: char = '年';
 /// Words or marks around a time take no more characters than this.
 const AROUND_CHARS: usize = 16;
 
@@ -18,6 +20,7 @@ pub(super) struct Style {
     bracketed: bool,
     separator: char,
     year_first: bool,
+    time_first: bool,
 }
 
 /// The moment a message was sent, as written.
@@ -56,20 +59,26 @@ pub(super) fn is_mark(c: char) -> bool {
 pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
     let mut scan = Scan::new(line);
     let bracketed = scan.eat('[');
-    let (first, separator) = (scan.number(4)?, scan.separator()?);
-    let second = scan
-        .number(2)
-        .filter(|_| scan.separator() == Some(separator))?;
-    let third = scan.number(4)?;
-    let (year, date) = match (first.digits, third.digits) {
-        (4, 1 | 2) => (first, (second, third)),
-        (1 | 2, 2 | 4) => (third, (first, second)),
+    // Vietnamese phones write the time before the day.
+    let time_first = scan.begins_with_time();
+    let (date, before, time) = if time_first {
+        let time = scan.time()?;
+        let between = scan.up_to_digit()?;
+        (scan.date()?, between, time)
+    } else {
+        let date = scan.date()?;
+        (date, scan.up_to_digit()?, scan.time()?)
+    };
+    let (separator, [first, second, third]) = date;
+    // Korea leaves the century out, and nobody else who writes the year first.
+    let is_korean = separator == '.' && before.contains(['전', '후']);
+    let (year_first, year, date) = match (first.digits, third.digits) {
+        (4, 1 | 2) => (true, first, (second, third)),
+        (2, 1 | 2) if is_korean => (true, first, (second, third)),
+        (1 | 2, 2 | 4) => (false, third, (first, second)),
         _ => return None,
     };
-    let before = scan.up_to_digit()?;
-    let hour = scan.number(2)?;
-    let minute = scan.after(&[':', '.'])?;
-    let seconds = scan.after(&[':', '.']);
+    let (hour, minute, seconds) = time;
     let after = scan.up_to_end_of_stamp(bracketed)?;
     let half = half_of_day(before).or(half_of_day(after));
     let is_clean = after.chars().all(is_space_or_mark) || half_of_day(after).is_some();
@@ -81,7 +90,8 @@ pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
         style: Style {
             bracketed,
             separator,
-            year_first: first.digits == 4,
+            year_first,
+            time_first,
         },
         hour: half.map_or(hour.value, |half| half.hour(hour.value)),
         minute,
@@ -198,10 +208,44 @@ fn half_of_day(around: &str) -> Option<Half> {
         .flat_map(char::to_lowercase)
         .collect();
     match word.as_str() {
-        "am" | "a" | "vorm" | "πμ" | "ص" | "дп" | "de" | "fm" | "sa" | "öö" | "오전" | "上午"
-        | "凌晨" | "清晨" | "早上" | "午前" => Some(Half::Morning),
-        "pm" | "p" | "nachm" | "μμ" | "م" | "пп" | "du" | "em" | "ch" | "ös" | "오후" | "下午"
-        | "傍晚" | "晚上" | "中午" | "午後" => Some(Half::Afternoon),
+        "am"
+        | "a"
+        | "vorm"
+        | "πμ"
+        | "ص"
+        | "дп"
+        | "de"
+        | "fm"
+        | "sa"
+        | "öö"
+        | "오전"
+        | "上午"
+        | "凌晨"
+        | "清晨"
+        | "早上"
+        | "午前"
+        | "pg"
+        | "पूर्वाह्न"
+        | "পূর্বাহ্ণ" => Some(Half::Morning),
+        "pm"
+        | "p"
+        | "nachm"
+        | "μμ"
+        | "م"
+        | "пп"
+        | "du"
+        | "em"
+        | "ch"
+        | "ös"
+        | "오후"
+        | "下午"
+        | "傍晚"
+        | "晚上"
+        | "中午"
+        | "午後"
+        | "ptg"
+        | "अपराह्न"
+        | "অপরাহ্ণ" => Some(Half::Afternoon),
         _ => None,
     }
 }
@@ -275,12 +319,40 @@ impl<'l> Scan<'l> {
         (digits > 0).then_some(Number { value, digits })
     }
 
-    /// What stands between the numbers of a date; some languages put a space after it.
+    /// What stands between the numbers of a date; some languages put a space after it. The words for year and month count as one sign.
     fn separator(&mut self) -> Option<char> {
-        let found = self.peek().filter(|c| matches!(c, '/' | '.' | '-'))?;
+        let found = self.peek().and_then(|c| match c {
+            '/' | '.' | '-' => Some(c),
+            '년' | '월' | '年' | '月' => Some(YEAR),
+            _ => None,
+        })?;
         self.chars.next();
         while self.eat(' ') {}
         Some(found)
+    }
+
+    /// What separates the numbers of a date, and the numbers as they are written.
+    fn date(&mut self) -> Option<(char, [Number; 3])> {
+        let (first, separator) = (self.number(4)?, self.separator()?);
+        let second = self
+            .number(2)
+            .filter(|_| self.separator() == Some(separator))?;
+        let third = self.number(4)?;
+        let is_whole = separator != YEAR || self.eat('일') || self.eat('日');
+        is_whole.then_some((separator, [first, second, third]))
+    }
+
+    fn begins_with_time(&self) -> bool {
+        let mut ahead = self.chars.clone().map(|(_, c)| c);
+        let behind = ahead.by_ref().find(|c| digit(*c).is_none() && !is_mark(*c));
+        behind == Some(':')
+    }
+
+    /// Hour, minute and, as iPhones have it, second.
+    fn time(&mut self) -> Option<(Number, u16, Option<u16>)> {
+        let hour = self.number(2)?;
+        let minute = self.after(&[':', '.'])?;
+        Some((hour, minute, self.after(&[':', '.'])))
     }
 
     /// Two digits after one of these.
@@ -335,16 +407,17 @@ impl<'l> Scan<'l> {
     }
 }
 
-/// The value of a decimal digit, also of those that Arabic, Persian and Hindi are written with.
+/// The zeros of the scripts that phones write numbers in: Latin, Arabic, Persian, those of India, and Burmese.
+const ZEROS: [char; 12] = [
+    '0', '\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{a66}', '\u{ae6}', '\u{be6}', '\u{c66}',
+    '\u{ce6}', '\u{d66}', '\u{1040}',
+];
+
+/// The value of a decimal digit.
 fn digit(c: char) -> Option<u16> {
-    let zero = match c {
-        '0'..='9' => '0',
-        '\u{660}'..='\u{669}' => '\u{660}',
-        '\u{6f0}'..='\u{6f9}' => '\u{6f0}',
-        '\u{966}'..='\u{96f}' => '\u{966}',
-        _ => return None,
-    };
-    u16::try_from(u32::from(c) - u32::from(zero)).ok()
+    let value = |zero: &char| u32::from(c).checked_sub(u32::from(*zero));
+    let value = ZEROS.iter().filter_map(value).find(|value| *value < 10)?;
+    u16::try_from(value).ok()
 }
 
 #[cfg(test)]
@@ -374,6 +447,13 @@ mod tests {
             ("2023/12/31 下午9:15 - A: b", year),
             ("2023. 12. 31. 오후 9:15 - A: b", year),
             ("31/12/2566 21:15 - A: b", day),
+            ("2023년 12월 31일 오후 9:15 - A: b", year),
+            ("2023년 12월 31일 21:15 - A: b", year),
+            ("2023年12月31日 下午9:15 - A: b", year),
+            ("23. 12. 31. 오후 9:15 - A: b", DateOrder::YearMonthDay),
+            ("21:15, 31/12/2023 - A: b", day),
+            ("21:15 31/12/2023 - A: b", day),
+            ("৩১/১২/২৩, ৯:১৫ PM - A: b", day),
             ("[31.12.23, 21:15] A: b", day),
         ] {
             let moment = "2023-12-31T21:15:00".to_owned();
@@ -384,6 +464,7 @@ mod tests {
             ("\u{200e}[31.12.23, 21:15:07] A: b", day),
             ("[31.12.2023 klo 21.15.07] A: b", day),
             ("[12/31/23, 9:15:07\u{202f}PM] A: b", month),
+            ("[21:15:07, 31/12/2023] A: b", day),
             ("[\u{200f}٣١\u{200f}/١٢\u{200f}/٢٠٢٣، ٩:١٥:٠٧ م] A: b", day),
         ] {
             let moment = "2023-12-31T21:15:07".to_owned();
@@ -416,6 +497,9 @@ mod tests {
             "1.2.3 is a version, 10:20 - x",
             "[see 12/31/23, 9:15 PM] x",
             "2023-12-31 21:15:07,123 - INFO - x",
+            "21:15 - Anna: x",
+            "21:15:07.123 31/12/2023 - x",
+            "2023년 12월 31, 21:15 - x",
             "12/31/23, 9:15 whenever - x",
             "123/31/23, 9:15 PM - x",
         ] {
