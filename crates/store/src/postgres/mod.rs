@@ -252,13 +252,6 @@ impl PostgresStore {
         Ok(mark)
     }
 
-    /// The mark of the transaction that ended with a version.
-    fn mark_at(&self, tx: &Tx<'_>, version: u64) -> Result<Option<String>> {
-        let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2";
-        let row = tx.query_opt(sql, &[&self.owner, &version.cast_signed()])?;
-        row.map(|row| row.get(0)).transpose()
-    }
-
     /// A statement of its own: what follows sees everything that was committed before the lock was free. The lock leaves the
     /// key alone, so rows that only refer to the owner are inserted meanwhile.
     fn lock_owner(&self, tx: &Tx<'_>) -> Result<Owner> {

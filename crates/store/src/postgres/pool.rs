@@ -4,8 +4,10 @@
 //! limits are set within each transaction.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -260,10 +262,14 @@ impl Tx<'_> {
     /// The one row that there is; another number of them is an error.
     pub(crate) fn query_one(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
         self.query_opt(sql, params)?
-            .ok_or_else(|| StoreError::Database {
-                place: self.pool.place.to_string(),
-                detail: "a row that must be there is missing".to_owned(),
-            })
+            .ok_or_else(|| self.missing_row())
+    }
+
+    pub(super) fn missing_row(&self) -> StoreError {
+        StoreError::Database {
+            place: self.pool.place.to_string(),
+            detail: "a row that must be there is missing".to_owned(),
+        }
     }
 
     pub(crate) fn query_opt(&self, sql: &str, params: &[&dyn Param]) -> Result<Option<Row>> {
@@ -310,6 +316,22 @@ impl Tx<'_> {
     pub(crate) fn execute(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         let params = typed(params);
         self.run(|client| client.execute_typed(sql, &params))
+    }
+
+    /// Executes a statement once for each set of values. All are sent before the first is answered.
+    pub(super) fn execute_each<const N: usize>(
+        &self,
+        sql: &str,
+        each: &[[&dyn Param; N]],
+    ) -> Result<()> {
+        if each.is_empty() {
+            return Ok(());
+        }
+        let each: Vec<_> = each.iter().map(|params| typed(params)).collect();
+        self.run(|client| {
+            let sent = each.iter().map(|params| client.execute_typed(sql, params));
+            all_of(sent.collect())
+        })
     }
 
     /// Several statements without values.
@@ -387,6 +409,30 @@ impl Drop for Tx<'_> {
             drop(Object::take(client));
         }
     }
+}
+
+/// Begins all in order, and waits for all; ends with the first that fails.
+async fn all_of<T, E>(
+    each: Vec<impl Future<Output = std::result::Result<T, E>>>,
+) -> std::result::Result<(), E> {
+    let mut each: Vec<_> = each.into_iter().map(|one| Some(Box::pin(one))).collect();
+    poll_fn(|context| {
+        // A statement is sent when it is polled first.
+        for slot in &mut each {
+            let Some(one) = slot else { continue };
+            match one.as_mut().poll(context) {
+                Poll::Ready(Ok(_)) => *slot = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {}
+            }
+        }
+        if each.iter().all(Option::is_none) {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 fn typed<'a>(params: &[&'a dyn Param]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
