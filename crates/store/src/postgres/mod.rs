@@ -6,6 +6,7 @@
 mod address;
 mod backup;
 mod blobs;
+mod by_row;
 mod calls;
 mod catalog;
 mod declared_records;
@@ -239,7 +240,7 @@ impl PostgresStore {
         let mark = random()?;
         tx.execute(
             "WITH counted AS (
-                 UPDATE owners SET version = $2, latest_at = greatest(latest_at, $4) WHERE id = $1
+                 UPDATE owners SET version = $2, marked = $2, last_mark = $3, latest_at = greatest(latest_at, $4) WHERE id = $1
              )
              INSERT INTO marks (owner_id, version, mark) VALUES ($1, $2, $3)",
             &[

@@ -6,7 +6,7 @@ use contract::time::Instant;
 
 use super::PostgresStore;
 use super::pool::{Row, Tx};
-use super::row::STORED;
+use super::row::{PLAIN, STORED};
 use super::write::key_digest;
 use crate::catalog::StreamRef;
 use crate::index::truth::Truth as _;
@@ -25,12 +25,12 @@ impl Records for PostgresStore {
     fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>> {
         let id = self.stream_id(stream)?;
         let sql = format!(
-            "SELECT {STORED} FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = $3 AND data IS NOT NULL"
+            "SELECT {PLAIN} FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = $3"
         );
-        let row = self
+        let rows = self
             .pool
-            .query_opt(&sql, &[&self.owner, &id, &key.ordering_form()])?;
-        self.truth.intact(row)
+            .query(&sql, &[&self.owner, &id, &key.ordering_form()])?;
+        self.truth.intact_alone(&rows)
     }
 
     fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool> {
@@ -197,7 +197,7 @@ impl PostgresStore {
 }
 
 /// One page of a feed, by owner, stream, the versions it goes on after and ends with, the limit, and the version it began with.
-fn feed_sql(every_version: bool) -> String {
+pub(super) fn feed_sql(every_version: bool) -> String {
     // A key's last version up to the horizon is the current row, or the superseded one that was current then. Each part has its
     // own limit, or all of its rows would be sorted for a page.
     let superseded = if every_version {
