@@ -9,6 +9,7 @@ mod blobs;
 mod by_row;
 mod calls;
 mod catalog;
+mod connection;
 mod declared_records;
 mod erase;
 mod failure;
