@@ -217,11 +217,14 @@ pub(super) fn feed_sql(every_version: bool) -> String {
                  FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3 AND version <= $4
                  ORDER BY version LIMIT $5)
                  UNION ALL
-                 (SELECT versions.stream_id, key, versions.version, versions.emitted_at, versions.data, versions.digest, versions.row_id, TRUE
-                 FROM versions JOIN records
-                   ON records.owner_id = $1 AND records.stream_id = versions.stream_id AND records.row_id = versions.row_id
-                 WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
-                 ORDER BY versions.version LIMIT $5)
+                 (SELECT past.stream_id, named.key, past.version, past.emitted_at, past.data, past.digest, past.row_id, TRUE
+                 FROM (
+                     SELECT stream_id, version, emitted_at, data, digest, row_id FROM versions
+                     WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
+                     ORDER BY versions.version LIMIT $5
+                 ) AS past CROSS JOIN LATERAL (
+                     SELECT key FROM records WHERE owner_id = $1 AND stream_id = $2 AND row_id = past.row_id OFFSET 0
+                 ) AS named)
                  ORDER BY version LIMIT $5
              ) AS entries
          ) AS measured
