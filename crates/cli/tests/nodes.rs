@@ -3,6 +3,7 @@
 
 mod faults;
 mod measuring;
+mod ready;
 mod unreachable;
 
 use std::fs;

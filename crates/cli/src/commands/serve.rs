@@ -4,6 +4,7 @@ mod documents;
 mod files;
 mod listen;
 mod sample;
+mod starting;
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -98,14 +99,19 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     // No proxy has another server for a data directory.
     let drain = settings.drain.filter(|_| is_node).unwrap_or_default();
     // Held to the end: the directory must be ours for as long as the socket in it is.
-    let Opened { store, key, clock } = open(database, settings.public_url.as_deref(), context)?;
+    let early = is_node.then(|| listen::bind(address)).transpose()?;
+    let opened = || open(database, settings.public_url.as_deref(), context);
+    let Opened { store, key, clock } = match &early {
+        Some((tcp, ..)) => starting::answering(tcp, opened)?,
+        None => opened()?,
+    };
     if options.demo {
         sample::load(&*store, context)?;
     }
     let has_password = password_is_set(&*store, clock.now())?;
     let set_password = (!has_password).then(|| set_password(context, is_node));
     listen::check_exposure(address, set_password.as_deref())?;
-    let (tcp, beside, address) = listen::bind(address)?;
+    let (tcp, beside, address) = early.map_or_else(|| listen::bind(address), Ok)?;
     let socket = OwnerPlace::take(context)?;
     let own_url = format!("http://{}", listen::reachable(address));
     let public_url = settings.public_url.as_deref().unwrap_or(&own_url);

@@ -148,7 +148,7 @@ impl RecordIndex {
         stop::check()?;
         let has_more = chosen.len() > request.limit;
         chosen.truncate(request.limit);
-        let (hits, complete) = self.fetch_hits(&sources, (generation, version), &chosen)?;
+        let (hits, complete) = self.fetch_hits(&entries, (generation, version), &chosen)?;
         let counts = ranking.counts.filter(|_| request.count);
         Ok(SearchAnswer {
             hits,
@@ -265,7 +265,7 @@ impl RecordIndex {
         let searched = searched.map_err(&failed)?;
         let beside = finding::neighbours(&searched, open.fields.row, rows).map_err(&failed)?;
         let wanted: Vec<u64> = beside.iter().flatten().copied().flatten().collect();
-        let (found, _) = self.truth.records(&wanted)?;
+        let (found, _) = self.truth.records(&[entry.id], &wanted)?;
         let found: BTreeMap<u64, StoredRecord> = found
             .into_iter()
             .map(|found| (found.row, found.record))
@@ -342,12 +342,13 @@ impl RecordIndex {
     /// Reads the records of the ranking, as far as a page holds them, and tells whether it holds all.
     fn fetch_hits(
         &self,
-        sources: &Sources,
+        entries: &[&Arc<StreamEntry>],
         (generation, version): (u64, u64),
         chosen: &[Chosen],
     ) -> Result<(Vec<Hit>, bool)> {
         let rows: Vec<u64> = chosen.iter().map(|one| one.row).collect();
-        let (records, complete) = self.truth.records(&rows)?;
+        let streams: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
+        let (records, complete) = self.truth.records(&streams, &rows)?;
         let near: Vec<u64> = chosen.iter().filter_map(|one| one.near).collect();
         let mut keys: BTreeMap<u64, RecordKey> = BTreeMap::new();
         if !near.is_empty() {
@@ -367,7 +368,8 @@ impl RecordIndex {
         {
             // A record may have gone since the index was read; then it is no hit any more.
             let one = chosen.find(|one| one.row == row);
-            let (Some(one), Some(entry)) = (one, sources.by_id(stream)) else {
+            let entry = entries.iter().find(|entry| entry.id == stream);
+            let (Some(one), Some(entry)) = (one, entry) else {
                 continue;
             };
             hits.push(Hit {

@@ -55,7 +55,7 @@ impl RecordIndex {
         }
         rows.sort_unstable();
         let page = if rows.len() <= FEW {
-            self.sorted(&rows, request)
+            self.sorted(entry.id, &rows, request)
         } else {
             self.walked(entry.id, &rows, request)
         }?;
@@ -108,7 +108,7 @@ impl RecordIndex {
     }
 
     /// Fetches all matches and cuts the page out of them.
-    fn sorted(&self, rows: &[u64], request: &PageRequest) -> Result<StoredPage> {
+    fn sorted(&self, stream: i64, rows: &[u64], request: &PageRequest) -> Result<StoredPage> {
         let mut found = self.truth.positions(rows)?;
         found.retain(|(position, _)| {
             request
@@ -120,14 +120,14 @@ impl RecordIndex {
         let is_last = found.len() < request.limit;
         found.truncate(request.limit);
         let chosen: Vec<u64> = found.into_iter().map(|(_, row)| row).collect();
-        self.page_of(&chosen, is_last)
+        self.page_of(stream, &chosen, is_last)
     }
 
     /// Walks the order and keeps what passes, until the page is full.
     fn walked(&self, stream: i64, rows: &[u64], request: &PageRequest) -> Result<StoredPage> {
         let (mut chosen, mut walked) = (Vec::new(), 0_u32);
         if request.limit == 0 {
-            return self.page_of(&chosen, false);
+            return self.page_of(stream, &chosen, false);
         }
         self.truth.walk_rows(stream, request, &mut |row| {
             if rows.binary_search(&row).is_ok() {
@@ -138,12 +138,12 @@ impl RecordIndex {
             chosen.len() < request.limit && !gone
         })?;
         let is_last = chosen.len() < request.limit;
-        self.page_of(&chosen, is_last)
+        self.page_of(stream, &chosen, is_last)
     }
 
-    /// The records of these rows, as far as a page holds them.
-    fn page_of(&self, rows: &[u64], is_last: bool) -> Result<StoredPage> {
-        let (records, complete) = self.truth.records(rows)?;
+    /// The records of these rows of a stream, as far as a page holds them.
+    fn page_of(&self, stream: i64, rows: &[u64], is_last: bool) -> Result<StoredPage> {
+        let (records, complete) = self.truth.records(&[stream], rows)?;
         Ok(StoredPage {
             records: records.into_iter().map(|found| found.record).collect(),
             is_last: is_last && complete,

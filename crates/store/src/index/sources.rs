@@ -134,10 +134,6 @@ impl<'a> BatchStreams<'a> {
         })
     }
 
-    pub(crate) fn connection(&self) -> &ConnectionId {
-        self.connection
-    }
-
     pub(crate) fn entry(&mut self, stream: &StreamName) -> Result<Arc<StreamEntry>> {
         if let Some(entry) = self.entries.get(stream) {
             return Ok(Arc::clone(entry));

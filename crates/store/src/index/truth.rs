@@ -105,8 +105,9 @@ pub(crate) trait Truth: Send + Sync {
     /// The stream and the key in ordering form of each of these rows; `None` where it was erased.
     fn names_of(&self, rows: &[u64]) -> Result<Vec<Option<(i64, String)>>>;
 
-    /// The live records of these rows, in this order, as far as a page holds them, and whether it holds all.
-    fn records(&self, rows: &[u64]) -> Result<(Vec<RowRecord>, bool)>;
+    /// The live records of these rows, which are of these streams, in this order, as far as a page holds them, and whether it
+    /// holds all.
+    fn records(&self, streams: &[i64], rows: &[u64]) -> Result<(Vec<RowRecord>, bool)>;
 
     /// Where these rows stand in a page.
     fn positions(&self, rows: &[u64]) -> Result<Vec<(PagePosition, u64)>>;

@@ -41,6 +41,7 @@ pub(super) fn connecting(place: &str, error: &tokio_postgres::Error) -> StoreErr
         "password",
         "configuration",
         "no such",
+        "does not exist",
     ];
     if refused.iter().any(|word| detail.contains(word)) {
         return StoreError::DatabaseRefused { place, detail };

@@ -6,8 +6,10 @@
 mod address;
 mod backup;
 mod blobs;
+mod by_row;
 mod calls;
 mod catalog;
+mod connection;
 mod declared_records;
 mod erase;
 mod failure;
@@ -239,7 +241,7 @@ impl PostgresStore {
         let mark = random()?;
         tx.execute(
             "WITH counted AS (
-                 UPDATE owners SET version = $2, latest_at = greatest(latest_at, $4) WHERE id = $1
+                 UPDATE owners SET version = $2, marked = $2, last_mark = $3, latest_at = greatest(latest_at, $4) WHERE id = $1
              )
              INSERT INTO marks (owner_id, version, mark) VALUES ($1, $2, $3)",
             &[
@@ -250,13 +252,6 @@ impl PostgresStore {
             ],
         )?;
         Ok(mark)
-    }
-
-    /// The mark of the transaction that ended with a version.
-    fn mark_at(&self, tx: &Tx<'_>, version: u64) -> Result<Option<String>> {
-        let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2";
-        let row = tx.query_opt(sql, &[&self.owner, &version.cast_signed()])?;
-        row.map(|row| row.get(0)).transpose()
     }
 
     /// A statement of its own: what follows sees everything that was committed before the lock was free. The lock leaves the

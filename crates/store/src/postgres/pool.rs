@@ -3,16 +3,19 @@
 //! A pooler in front of the database may give every transaction another session. So nothing is prepared under a name, and
 //! limits are set within each transaction.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread::available_parallelism;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
+use tokio_postgres::Client;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use super::address::Address;
+use super::connection::Connection;
 use super::failure;
 use super::waiting::Waiting;
 use crate::{Result, StoreError};
@@ -93,45 +96,85 @@ impl Row {
 }
 
 pub(crate) struct Pool {
-    connections: deadpool_postgres::Pool,
+    address: Address,
+    connections: Mutex<Connections>,
+    freed: Condvar,
     place: Arc<str>,
     /// How often the database was asked and answered.
     pub(super) round_trips: AtomicU64,
     pub(super) waiting: Arc<Waiting>,
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.connections.close();
-    }
+struct Connections {
+    idle: Vec<Connection>,
+    /// How many more may be made.
+    left: usize,
 }
 
 impl Pool {
     pub(super) fn open(address: Address) -> Result<Self> {
-        let place: Arc<str> = address.place.into();
-        let unusable = |detail: String| StoreError::Database {
-            place: place.to_string(),
-            detail,
-        };
-        let waiting = Waiting::start().map_err(|error| unusable(error.to_string()))?;
-        let manager = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        };
-        let manager = Manager::from_config(address.config, address.tls, manager);
+        let waiting = Waiting::start().map_err(|error| StoreError::Database {
+            place: address.place.clone(),
+            detail: error.to_string(),
+        })?;
         let processors = available_parallelism().map_or(4, usize::from);
-        let connections = deadpool_postgres::Pool::builder(manager)
-            .max_size(2 * processors + 2)
-            .wait_timeout(Some(CONNECTION_WITHIN))
-            .create_timeout(Some(CONNECTION_WITHIN * 2))
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
-            connections,
-            place,
+            place: address.place.as_str().into(),
+            address,
+            connections: Mutex::new(Connections {
+                idle: Vec::new(),
+                left: 2 * processors + 2,
+            }),
+            freed: Condvar::new(),
             round_trips: AtomicU64::new(0),
             waiting: Arc::new(waiting),
         })
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is free or new. What ended while nobody used it is passed over.
+    fn connection(&self) -> Result<Connection> {
+        let until = Instant::now() + CONNECTION_WITHIN;
+        let mut connections = self.connections();
+        loop {
+            while let Some(mut connection) = connections.idle.pop() {
+                if !connection.has_ended() {
+                    return Ok(connection);
+                }
+                connections.left += 1;
+            }
+            if connections.left > 0 {
+                connections.left -= 1;
+                break;
+            }
+            let Some(left) = until.checked_duration_since(Instant::now()) else {
+                return Err(StoreError::Unavailable {
+                    place: self.place.to_string(),
+                    detail: "no connection was free in time".to_owned(),
+                });
+            };
+            let waited = self.freed.wait_timeout(connections, left);
+            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(connections);
+        let opened = Connection::open(&self.address, &self.waiting);
+        opened.inspect_err(|_| self.give_back(None))
+    }
+
+    /// Lets somebody else use a connection, or make one in place of one that is of no use any more.
+    fn give_back(&self, connection: Option<Connection>) {
+        let mut connections = self.connections();
+        match connection {
+            Some(connection) => connections.idle.push(connection),
+            None => connections.left += 1,
+        }
+        drop(connections);
+        self.freed.notify_one();
     }
 
     /// The servers and the database, for people.
@@ -196,20 +239,9 @@ impl Pool {
     }
 
     pub(super) fn begin(&self, mode: Option<&str>) -> Result<Tx<'_>> {
-        let client = self.waiting.wait(self.connections.get()).map_err(|error| {
-            let unavailable = |detail: &str| StoreError::Unavailable {
-                place: self.place.to_string(),
-                detail: detail.to_owned(),
-            };
-            match error {
-                PoolError::Backend(error) => failure::connecting(&self.place, &error),
-                PoolError::Timeout(_) => unavailable("no connection was free in time"),
-                error => unavailable(&error.to_string()),
-            }
-        })?;
         let mut tx = Tx {
             pool: self,
-            client: Some(client),
+            connection: Some(RefCell::new(self.connection()?)),
             state: Cell::new(State::Idle),
             within: ANSWER_WITHIN,
         };
@@ -240,7 +272,7 @@ enum State {
 /// One connection, while a transaction or a read has it.
 pub(crate) struct Tx<'a> {
     pool: &'a Pool,
-    client: Option<Object>,
+    connection: Option<RefCell<Connection>>,
     state: Cell<State>,
     /// How long a statement waits for its answer.
     within: Duration,
@@ -249,7 +281,7 @@ pub(crate) struct Tx<'a> {
 impl Tx<'_> {
     pub(crate) fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
         let params = typed(params);
-        let rows = self.run(|client| client.query_typed(sql, &params))?;
+        let rows = self.run(async |client| client.query_typed(sql, &params).await)?;
         let row = |columns| Row {
             columns,
             place: Arc::clone(&self.pool.place),
@@ -260,10 +292,14 @@ impl Tx<'_> {
     /// The one row that there is; another number of them is an error.
     pub(crate) fn query_one(&self, sql: &str, params: &[&dyn Param]) -> Result<Row> {
         self.query_opt(sql, params)?
-            .ok_or_else(|| StoreError::Database {
-                place: self.pool.place.to_string(),
-                detail: "a row that must be there is missing".to_owned(),
-            })
+            .ok_or_else(|| self.missing_row())
+    }
+
+    pub(super) fn missing_row(&self) -> StoreError {
+        StoreError::Database {
+            place: self.pool.place.to_string(),
+            detail: "a row that must be there is missing".to_owned(),
+        }
     }
 
     pub(crate) fn query_opt(&self, sql: &str, params: &[&dyn Param]) -> Result<Option<Row>> {
@@ -309,36 +345,51 @@ impl Tx<'_> {
     /// Returns how many rows were changed.
     pub(crate) fn execute(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         let params = typed(params);
-        self.run(|client| client.execute_typed(sql, &params))
+        self.run(async |client| client.execute_typed(sql, &params).await)
+    }
+
+    /// Executes a statement once for each set of values. All are sent before the first is answered.
+    pub(super) fn execute_each<const N: usize>(
+        &self,
+        sql: &str,
+        each: &[[&dyn Param; N]],
+    ) -> Result<()> {
+        if each.is_empty() {
+            return Ok(());
+        }
+        let each: Vec<_> = each.iter().map(|params| typed(params)).collect();
+        self.run(async |client| {
+            let sent = each.iter().map(|params| client.execute_typed(sql, params));
+            all_of(sent.collect()).await
+        })
     }
 
     /// Several statements without values.
     pub(super) fn batch(&self, sql: &str) -> Result<()> {
-        self.run(|client| client.batch_execute(sql))
+        self.run(async |client| client.batch_execute(sql).await)
     }
 
-    fn run<'s, T, F>(&'s self, statement: impl FnOnce(&'s tokio_postgres::Client) -> F) -> Result<T>
-    where
-        F: Future<Output = std::result::Result<T, tokio_postgres::Error>>,
-    {
+    fn run<T>(
+        &self,
+        statement: impl AsyncFnOnce(&Client) -> std::result::Result<T, tokio_postgres::Error>,
+    ) -> Result<T> {
         let lost = |detail: &str| StoreError::Unavailable {
             place: self.pool.place.to_string(),
             detail: detail.to_owned(),
         };
-        let Some(client) = self
-            .client
+        let Some(connection) = self
+            .connection
             .as_ref()
             .filter(|_| self.state.get() != State::Lost)
         else {
             return Err(lost("the connection was lost"));
         };
         self.pool.round_trips.fetch_add(1, Ordering::Relaxed);
-        let statement = statement(client);
-        let limited = async { tokio::time::timeout(self.within, statement).await };
-        match self.pool.waiting.wait(limited) {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => {
-                let is_lost = client.is_closed() || error.as_db_error().is_none();
+        let mut connection = connection.borrow_mut();
+        match connection.wait(statement, Instant::now() + self.within) {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => {
+                let is_lost = connection.is_closed() || error.as_db_error().is_none();
                 self.state.set(match self.state.get() {
                     _ if is_lost => State::Lost,
                     State::Open => State::Failed,
@@ -346,7 +397,7 @@ impl Tx<'_> {
                 });
                 Err(failure::of_statement(&self.pool.place, &error))
             }
-            Err(_) => {
+            None => {
                 self.state.set(State::Lost);
                 Err(lost("it did not answer in time"))
             }
@@ -380,13 +431,34 @@ impl Tx<'_> {
 impl Drop for Tx<'_> {
     /// A connection with an open transaction, or that was lost, is not used again.
     fn drop(&mut self) {
-        if self.state.get() != State::Idle
-            && let Some(client) = self.client.take()
-        {
-            let _context = self.pool.waiting.enter();
-            drop(Object::take(client));
-        }
+        let connection = self.connection.take().map(RefCell::into_inner);
+        let is_idle = self.state.get() == State::Idle;
+        self.pool.give_back(connection.filter(|_| is_idle));
     }
+}
+
+/// Begins all in order, and waits for all; ends with the first that fails.
+async fn all_of<T, E>(
+    each: Vec<impl Future<Output = std::result::Result<T, E>>>,
+) -> std::result::Result<(), E> {
+    let mut each: Vec<_> = each.into_iter().map(|one| Some(Box::pin(one))).collect();
+    poll_fn(|context| {
+        // A statement is sent when it is polled first.
+        for slot in &mut each {
+            let Some(one) = slot else { continue };
+            match one.as_mut().poll(context) {
+                Poll::Ready(Ok(_)) => *slot = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {}
+            }
+        }
+        if each.iter().all(Option::is_none) {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 fn typed<'a>(params: &[&'a dyn Param]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {

@@ -6,7 +6,7 @@ use contract::time::Instant;
 
 use super::PostgresStore;
 use super::pool::{Row, Tx};
-use super::row::STORED;
+use super::row::{PLAIN, STORED};
 use super::write::key_digest;
 use crate::catalog::StreamRef;
 use crate::index::truth::Truth as _;
@@ -25,12 +25,12 @@ impl Records for PostgresStore {
     fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>> {
         let id = self.stream_id(stream)?;
         let sql = format!(
-            "SELECT {STORED} FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = $3 AND data IS NOT NULL"
+            "SELECT {PLAIN} FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = $3"
         );
-        let row = self
+        let rows = self
             .pool
-            .query_opt(&sql, &[&self.owner, &id, &key.ordering_form()])?;
-        self.truth.intact(row)
+            .query(&sql, &[&self.owner, &id, &key.ordering_form()])?;
+        self.truth.intact_alone(&rows)
     }
 
     fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool> {
@@ -197,7 +197,7 @@ impl PostgresStore {
 }
 
 /// One page of a feed, by owner, stream, the versions it goes on after and ends with, the limit, and the version it began with.
-fn feed_sql(every_version: bool) -> String {
+pub(super) fn feed_sql(every_version: bool) -> String {
     // A key's last version up to the horizon is the current row, or the superseded one that was current then. Each part has its
     // own limit, or all of its rows would be sorted for a page.
     let superseded = if every_version {
@@ -217,11 +217,14 @@ fn feed_sql(every_version: bool) -> String {
                  FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3 AND version <= $4
                  ORDER BY version LIMIT $5)
                  UNION ALL
-                 (SELECT versions.stream_id, key, versions.version, versions.emitted_at, versions.data, versions.digest, versions.row_id, TRUE
-                 FROM versions JOIN records
-                   ON records.owner_id = $1 AND records.stream_id = versions.stream_id AND records.row_id = versions.row_id
-                 WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
-                 ORDER BY versions.version LIMIT $5)
+                 (SELECT past.stream_id, named.key, past.version, past.emitted_at, past.data, past.digest, past.row_id, TRUE
+                 FROM (
+                     SELECT stream_id, version, emitted_at, data, digest, row_id FROM versions
+                     WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
+                     ORDER BY versions.version LIMIT $5
+                 ) AS past CROSS JOIN LATERAL (
+                     SELECT key FROM records WHERE owner_id = $1 AND stream_id = $2 AND row_id = past.row_id OFFSET 0
+                 ) AS named)
                  ORDER BY version LIMIT $5
              ) AS entries
          ) AS measured

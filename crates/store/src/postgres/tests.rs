@@ -1,6 +1,7 @@
 //! The connection, its errors and the schema, against a real server where `TEST_POSTGRES` names one.
 
 mod network;
+mod plans;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant as Moment};

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use contract::key::RecordKey;
 
-use super::pool::{Pool, Row};
+use super::pool::{Param, Pool, Row};
 use super::replay::Snapshot;
-use super::row::{STORED, found, sort_of};
+use super::row::{Found, STORED, plain, sort_of};
 use super::sources::KnownSources;
 use super::together::Together;
-use super::walk::Walk;
+use super::walk::{Columns, Walk};
 use crate::index::sources::Sources;
 use crate::index::truth::{
     ChangedRecord, LiveRow, Mark, RowRange, RowRecord, Truth, TruthSnapshot,
 };
 use crate::record_digest::Content;
-use crate::records::{ByteBudget, PAGE_BYTES, PagePosition, PageRequest, StoredPage, StoredRecord};
+use crate::records::{ByteBudget, PagePosition, PageRequest, StoredPage, StoredRecord};
 use crate::{Result, StoreError, stop};
 
 /// Records that a walk reads at a time.
@@ -62,13 +62,23 @@ impl PostgresTruth {
         let Some(row) = row else {
             return Ok(None);
         };
-        let Some(found) = found(&row, &self.sources())? else {
-            return Ok(None);
-        };
+        let found = super::row::found(&row, &self.sources())?;
+        found.map(|found| self.refuse_damaged(found)).transpose()
+    }
+
+    /// The same of the rows of a query for the columns of [`PLAIN`](super::row::PLAIN), of which there is one at most.
+    pub(super) fn intact_alone(&self, rows: &[Row]) -> Result<Option<StoredRecord>> {
+        let found = plain(rows, &self.pool, &self.sources())?
+            .unwrap_or_default()
+            .pop();
+        found.map(|found| self.refuse_damaged(found)).transpose()
+    }
+
+    fn refuse_damaged(&self, found: Found) -> Result<StoredRecord> {
         if found.record.is_damaged {
             return Err(self.damaged(found.stream, &found.record.key.ordering_form()));
         }
-        Ok(Some(found.record))
+        Ok(found.record)
     }
 
     fn walked<'a>(&self, stream: i64, request: &'a PageRequest) -> Walk<'a> {
@@ -79,7 +89,7 @@ impl PostgresTruth {
         }
     }
 
-    fn count(&self, sql: &str, params: &[&dyn super::pool::Param]) -> Result<u64> {
+    fn count(&self, sql: &str, params: &[&dyn Param]) -> Result<u64> {
         let row = self.pool.query_one(sql, params)?;
         Ok(row.get::<i64>(0)?.cast_unsigned())
     }
@@ -99,16 +109,21 @@ impl Truth for PostgresTruth {
     }
 
     fn head(&self) -> Result<(u64, Mark)> {
-        let sql = "SELECT owners.version, catalog, encode(mark, 'hex') FROM owners
-             LEFT JOIN marks ON marks.owner_id = owners.id AND marks.version = owners.version WHERE owners.id = $1";
         let (version, catalog, mark) = self.heads.ask(|| {
-            let row = self.pool.glance(|tx| tx.query_one(sql, &[&self.owner]))?;
-            let (version, catalog): (i64, i64) = (row.get(0)?, row.get(1)?);
-            Ok((
-                version.cast_unsigned(),
-                catalog.cast_unsigned(),
-                row.get(2)?,
-            ))
+            let (version, catalog, marked, mark) = self.pool.glance(|tx| {
+                let sql = "SELECT version, catalog, marked, encode(last_mark, 'hex') FROM owners WHERE id = $1";
+                let row = tx.query_one(sql, &[&self.owner])?;
+                let numbers: (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok((numbers.0, numbers.1, numbers.2, row.get(3)?))
+            })?;
+            let mark = if marked == version {
+                mark
+            } else {
+                let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2";
+                let row = self.pool.query_opt(sql, &[&self.owner, &version])?;
+                row.map(|row| row.get(0)).transpose()?
+            };
+            Ok((version.cast_unsigned(), catalog.cast_unsigned(), mark))
         })?;
         self.sources.renew(&self.pool, catalog)?;
         Ok((version, mark))
@@ -165,31 +180,18 @@ impl Truth for PostgresTruth {
         Ok(rows.iter().map(|row| names.get(row).cloned()).collect())
     }
 
-    fn records(&self, rows: &[u64]) -> Result<(Vec<RowRecord>, bool)> {
-        let sources = self.sources();
-        // What comes after the page is full is not read, but for one more, which tells that there is more.
-        let sql = format!(
-            "SELECT * FROM (
-                 SELECT *, sum(octet_length(data)) OVER (ORDER BY wanted) - octet_length(data) AS before,
-                     row_number() OVER (ORDER BY wanted) AS number
-                 FROM (
-                     SELECT {STORED}, array_position($2, row_id) AS wanted FROM records
-                     WHERE owner_id = $1 AND row_id = ANY($2) AND data IS NOT NULL
-                 ) AS found
-             ) AS measured WHERE before <= {PAGE_BYTES} OR number <= 2 ORDER BY wanted"
-        );
-        let found = self.pool.query(&sql, &[&self.owner, &signed(rows)])?;
+    fn records(&self, streams: &[i64], rows: &[u64]) -> Result<(Vec<RowRecord>, bool)> {
+        let found = self.by_row(streams, rows)?;
         let (mut records, mut budget) = (Vec::with_capacity(found.len()), ByteBudget::default());
-        for row in &found {
-            if !budget.take(row.get::<&str>(2)?.len()) {
+        for found in found {
+            if !budget.take(found.bytes) {
                 return Ok((records, false));
             }
-            let found = super::row::found(row, &sources)?;
-            records.extend(found.map(|found| RowRecord {
+            records.push(RowRecord {
                 row: found.row,
                 stream: found.stream,
                 record: found.record,
-            }));
+            });
         }
         Ok((records, true))
     }
@@ -217,15 +219,13 @@ impl Truth for PostgresTruth {
         let (mut records, mut budget) = (Vec::new(), ByteBudget::default());
         let mut is_last = request.limit > 0;
         if is_last {
-            let rows = self
-                .walked(stream, request)
-                .some(&self.pool, request.limit, true)?;
-            for row in &rows {
-                if !budget.take(row.get::<&str>(2)?.len()) {
+            let walk = self.walked(stream, request);
+            for found in walk.records(&self.pool, request.limit, &sources)? {
+                if !budget.take(found.bytes) {
                     is_last = false;
                     break;
                 }
-                records.extend(found(row, &sources)?.map(|found| found.record));
+                records.push(found.record);
             }
             is_last = is_last && records.len() < request.limit;
         }
@@ -278,14 +278,9 @@ impl Truth for PostgresTruth {
         let sources = self.sources();
         let mut request = request.clone();
         loop {
-            let rows = self
-                .walked(stream, &request)
-                .some(&self.pool, CHUNK, true)?;
+            let walk = self.walked(stream, &request);
             let mut last = None;
-            for row in &rows {
-                let Some(found) = found(row, &sources)? else {
-                    continue;
-                };
+            for found in walk.records(&self.pool, CHUNK, &sources)? {
                 last = Some(found.record.position.clone());
                 if !each(found.row, found.record)? {
                     return Ok(());
@@ -311,7 +306,7 @@ impl Truth for PostgresTruth {
         let mut request = request.clone();
         loop {
             let walk = self.walked(stream, &request);
-            let rows = walk.some(&self.pool, CHUNK * 10, false)?;
+            let rows = walk.some(&self.pool, CHUNK * 10, &Columns::Position)?;
             for row in &rows {
                 if !each(row.get::<i64>(0)?.cast_unsigned()) {
                     return Ok(());

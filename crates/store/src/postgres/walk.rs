@@ -3,9 +3,10 @@
 //! The order is two index ranges at most: records with a cursor value, then those without, in both directions.
 
 use super::pool::{Param, Pool, Row, Tx};
-use super::row::STORED;
+use super::row::{Found, STORED, found, plain, plain_columns};
 use super::sort::sort_bits;
 use crate::Result;
+use crate::index::sources::Sources;
 use crate::records::{Direction, OrderBy, PAGE_BYTES, PagePosition, PageRequest, SortValue};
 
 /// One index range: its condition and order in SQL, after the owner and the stream.
@@ -16,6 +17,16 @@ struct Range {
     key: Option<String>,
 }
 
+/// What is read of a record.
+pub(super) enum Columns {
+    /// All, without content that is large.
+    Plain,
+    /// All, as far as a page holds it.
+    Whole,
+    /// Its row and where it stands.
+    Position,
+}
+
 pub(super) struct Walk<'a> {
     pub(super) owner: i64,
     pub(super) stream: i64,
@@ -23,16 +34,31 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The first records of the walk, at most so many: full rows as far as a page holds them and one more, or only their
-    /// numbers.
-    pub(super) fn some(&self, pool: &Pool, limit: usize, whole: bool) -> Result<Vec<Row>> {
+    /// The first records of the walk, at most so many and not many more than a page holds.
+    pub(super) fn records(
+        &self,
+        pool: &Pool,
+        limit: usize,
+        sources: &Sources,
+    ) -> Result<Vec<Found>> {
+        let rows = self.some(pool, limit, &Columns::Plain)?;
+        if let Some(records) = plain(&rows, pool, sources)? {
+            return Ok(records);
+        }
+        let rows = self.some(pool, limit, &Columns::Whole)?;
+        let records = rows.iter().map(|row| found(row, sources));
+        records.filter_map(Result::transpose).collect()
+    }
+
+    /// The first rows of the walk, at most so many.
+    pub(super) fn some(&self, pool: &Pool, limit: usize, columns: &Columns) -> Result<Vec<Row>> {
         let ranges = match self.request.by {
             OrderBy::Key => vec![by_key(self.request)],
             OrderBy::Cursor => by_cursor(self.request),
         };
         // One statement sees one moment without a transaction, and mostly the first range is enough.
         if let Some(first) = ranges.first() {
-            let rows = pool.read(|tx| self.range(tx, first, limit, whole))?;
+            let rows = pool.read(|tx| self.range(tx, first, limit, columns))?;
             if rows.len() >= limit || ranges.len() == 1 {
                 return Ok(rows);
             }
@@ -41,35 +67,44 @@ impl Walk<'_> {
             let mut rows = Vec::new();
             for range in &ranges {
                 if rows.len() < limit {
-                    rows.extend(self.range(tx, range, limit - rows.len(), whole)?);
+                    rows.extend(self.range(tx, range, limit - rows.len(), columns)?);
                 }
             }
             Ok(rows)
         })
     }
 
-    fn range(&self, tx: &Tx<'_>, range: &Range, limit: usize, whole: bool) -> Result<Vec<Row>> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    fn range(
+        &self,
+        tx: &Tx<'_>,
+        range: &Range,
+        limit: usize,
+        columns: &Columns,
+    ) -> Result<Vec<Row>> {
         let Range {
             condition, order, ..
         } = range;
-        let columns = if whole { STORED } else { "row_id, key, sort" };
+        let listed = match columns {
+            Columns::Plain => plain_columns(limit),
+            Columns::Whole => STORED.to_owned(),
+            Columns::Position => "row_id, key, sort".to_owned(),
+        };
         let inner = format!(
-            "SELECT {columns} FROM records
+            "SELECT {listed} FROM records
              WHERE owner_id = $1 AND stream_id = $2 AND data IS NOT NULL {condition} ORDER BY {order} LIMIT $3"
         );
-        let sql = if whole {
+        let sql = match columns {
             // What comes after the page is full is not read, but for one more, which tells that there is more.
-            format!(
+            Columns::Whole => format!(
                 "SELECT * FROM (
                      SELECT *, sum(octet_length(data)) OVER (ROWS UNBOUNDED PRECEDING) - octet_length(data) AS before,
                          row_number() OVER () AS number
                      FROM ({inner}) AS walked
                  ) AS measured WHERE before <= {PAGE_BYTES} OR number <= 2"
-            )
-        } else {
-            inner
+            ),
+            Columns::Plain | Columns::Position => inner,
         };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut params: Vec<&dyn Param> = vec![&self.owner, &self.stream, &limit];
         if let Some(key) = &range.key {
             params.push(key);

@@ -1,7 +1,7 @@
 //! Writing a batch: the owner is locked, what is there is read with one query, the changes are decided here, and a handful of
 //! statements write them. Then the own index is updated from memory; other nodes replay.
 
-mod statements;
+pub(super) mod statements;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use contract::time::Instant;
 use sha2::{Digest as _, Sha256};
 
 use super::pool::Tx;
+use super::queue::{Batch, Outcome};
 use super::sort::sort_bits;
 use super::{Owner, PostgresStore};
-use crate::Result;
 use crate::index::engine::{NewContent, Staged};
-use crate::index::sources::{BatchStreams, StreamEntry};
+use crate::index::sources::{BatchStreams, Sources, StreamEntry};
 use crate::record_digest::Content;
 use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
+use crate::{Result, StoreError, stop};
 
 /// A record within its stream.
 type Place = (i64, String);
@@ -47,8 +48,16 @@ struct Past {
     digest: i64,
 }
 
-struct Batch<'a> {
-    streams: BatchStreams<'a>,
+/// The records of a stream by their keys. Each is looked up by itself: joined, all records of the stream would be read for a large
+/// batch.
+pub(super) const NAMED: &str =
+    "SELECT found.* FROM unnest($3) AS wanted (wanted) CROSS JOIN LATERAL (
+         SELECT key, row_id, version, emitted_at, data, sort, digest FROM records
+         WHERE owner_id = $1 AND stream_id = $2 AND key = wanted OFFSET 0
+     ) AS found";
+
+/// What is decided of the batches that one transaction writes.
+struct Writing {
     version: u64,
     states: BTreeMap<Place, State>,
     past: Vec<Past>,
@@ -60,45 +69,111 @@ struct Batch<'a> {
     revived_now: BTreeSet<Place>,
 }
 
+/// A change with the place it goes to.
+struct Placed {
+    entry: Arc<StreamEntry>,
+    place: Place,
+    change: Change,
+}
+
 impl PostgresStore {
-    pub(super) fn write_batch(
-        &self,
-        connection: &ConnectionId,
-        batch: Vec<Change>,
-    ) -> Result<Vec<Applied>> {
-        // Until the own index has it: changes that come out of order would have to be replayed.
-        let _turn = self.queue.turn(self.place())?;
-        let (applied, before, written, mark) = self.transact_locked(|tx, owner| {
+    pub(super) fn write_batch(&self, connection: &ConnectionId, changes: Vec<Change>) -> Outcome {
+        let batch = Batch {
+            connection: connection.clone(),
+            changes,
+        };
+        // What is written together is wanted by others too.
+        let write = |batches| stop::apart(|| self.write_together(batches));
+        self.queue.run(self.place(), batch, write)
+    }
+
+    /// Writes batches in one transaction, or each in its own where that fails because of one of them.
+    fn write_together(&self, batches: Vec<Batch>) -> Vec<Outcome> {
+        let number = batches.len();
+        let again = (number > 1).then(|| batches.clone());
+        let error = match self.write_all(batches) {
+            Ok(outcomes) => return outcomes,
+            Err(error) => error,
+        };
+        if let Some(told) = of_database(&error) {
+            let told = std::iter::repeat_with(|| of_database(&told).unwrap_or(StoreError::Stopped));
+            return told.take(number).map(Err).collect();
+        }
+        let Some(again) = again else {
+            return vec![Err(error)];
+        };
+        let alone = |batch| {
+            let mut outcomes = self.write_all(vec![batch])?;
+            outcomes.pop().unwrap_or(Err(StoreError::Stopped))
+        };
+        again.into_iter().map(alone).collect()
+    }
+
+    fn write_all(&self, batches: Vec<Batch>) -> Result<Vec<Outcome>> {
+        let (outcomes, before, written, mark) = self.transact_locked(|tx, owner| {
             let sources = self.sources.at(tx, self.place(), owner.catalog)?;
-            let streams = BatchStreams::new(sources, connection)?;
-            let mut writing = Batch::begin(streams, owner);
-            writing.read(tx, self.owner, &batch)?;
-            let of = self.mark_at(tx, owner.version)?;
-            let mut applied = Vec::with_capacity(batch.len());
-            for change in batch {
-                applied.push(writing.apply(change)?);
-            }
+            let placed: Vec<Result<Vec<Placed>>> = batches
+                .into_iter()
+                .map(|batch| placed(&sources, batch))
+                .collect();
+            let mut writing = Writing::begin(owner);
+            let of = writing.read(tx, self.owner, &placed)?;
+            let outcomes: Vec<Outcome> = placed
+                .into_iter()
+                .map(|batch| Ok(batch?.into_iter().map(|one| writing.apply(one)).collect()))
+                .collect();
             let mark = if writing.write(tx, self.owner)? {
                 Some(self.advance(tx, writing.version)?)
             } else {
                 None
             };
-            Ok((applied, (owner.version, of), writing, mark))
+            Ok((outcomes, (owner.version, of), writing, mark))
         })?;
+        // Before the next batches are written: changes that come out of order would have to be replayed.
         if let Some(mark) = mark {
             let changes = written.staged.iter().map(Staged::index_change);
             let mark = crate::index::engine::hex(mark);
             self.index
                 .stage(before, (written.version, Some(mark)), changes);
         }
-        Ok(applied)
+        Ok(outcomes)
     }
 }
 
-impl<'a> Batch<'a> {
-    fn begin(streams: BatchStreams<'a>, owner: Owner) -> Self {
+/// The error once more, where it is of the database and not of what was to be written.
+fn of_database(error: &StoreError) -> Option<StoreError> {
+    match error {
+        StoreError::Unavailable { place, detail } => Some(StoreError::Unavailable {
+            place: place.clone(),
+            detail: detail.clone(),
+        }),
+        StoreError::Contended { place, detail } => Some(StoreError::Contended {
+            place: place.clone(),
+            detail: detail.clone(),
+        }),
+        StoreError::DatabaseReadOnly { place } => Some(StoreError::DatabaseReadOnly {
+            place: place.clone(),
+        }),
+        _ => None,
+    }
+}
+
+fn placed(sources: &Arc<Sources>, batch: Batch) -> Result<Vec<Placed>> {
+    let mut streams = BatchStreams::new(Arc::clone(sources), &batch.connection)?;
+    let place = |change: Change| {
+        let entry = streams.entry(&change.stream)?;
+        Ok(Placed {
+            place: (entry.id, change.key.ordering_form()),
+            entry,
+            change,
+        })
+    };
+    batch.changes.into_iter().map(place).collect()
+}
+
+impl Writing {
+    fn begin(owner: Owner) -> Self {
         Self {
-            streams,
             version: owner.version,
             states: BTreeMap::new(),
             past: Vec::new(),
@@ -111,28 +186,40 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Reads the records that the batch names, and which of them the owner deleted.
-    fn read(&mut self, tx: &Tx<'_>, owner: i64, batch: &[Change]) -> Result<()> {
-        let mut places: BTreeSet<Place> = BTreeSet::new();
-        for change in batch {
-            places.insert((
-                self.streams.entry(&change.stream)?.id,
-                change.key.ordering_form(),
-            ));
+    /// Reads the records that the batches name, and which of them the owner deleted. Returns the mark of the last change.
+    fn read(
+        &mut self,
+        tx: &Tx<'_>,
+        owner: i64,
+        batches: &[Result<Vec<Placed>>],
+    ) -> Result<Option<String>> {
+        let mut keys: BTreeMap<i64, BTreeSet<&str>> = BTreeMap::new();
+        for Placed { place, .. } in batches.iter().flatten().flatten() {
+            keys.entry(place.0).or_default().insert(&place.1);
         }
-        let streams: Vec<i64> = places.iter().map(|(stream, _)| *stream).collect();
-        let keys: Vec<&str> = places.iter().map(|(_, key)| key.as_str()).collect();
-        let rows = tx.query(
-            "SELECT records.stream_id, records.key, row_id, version, emitted_at, data, sort, digest
-             FROM unnest($2, $3) AS wanted (stream_id, key) JOIN records
-               ON records.owner_id = $1 AND records.stream_id = wanted.stream_id AND records.key = wanted.key",
-            &[&owner, &streams, &keys],
+        let streams: Vec<i64> = keys.keys().copied().collect();
+        let row = tx.query_one(
+            "SELECT (SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2),
+                 EXISTS (SELECT 1 FROM deleted_by_owner WHERE stream_id = ANY($3))",
+            &[&owner, &self.version.cast_signed(), &streams],
         )?;
+        for (stream, keys) in &keys {
+            let keys: Vec<&str> = keys.iter().copied().collect();
+            self.read_states(tx, owner, *stream, &keys)?;
+        }
+        if row.get(1)? {
+            self.read_owner_deleted(tx, owner, &keys)?;
+        }
+        row.get(0)
+    }
+
+    fn read_states(&mut self, tx: &Tx<'_>, owner: i64, stream: i64, keys: &[&str]) -> Result<()> {
+        let rows = tx.query(NAMED, &[&owner, &stream, &keys])?;
         for row in &rows {
-            let (stream, key): (i64, String) = (row.get(0)?, row.get(1)?);
-            let version = row.get::<i64>(3)?.cast_unsigned();
-            let (emitted_at, body): (String, Option<String>) = (row.get(4)?, row.get(5)?);
-            let digest = row.get(7)?;
+            let key: String = row.get(0)?;
+            let version = row.get::<i64>(2)?.cast_unsigned();
+            let (emitted_at, body): (String, Option<String>) = (row.get(3)?, row.get(4)?);
+            let digest = row.get(6)?;
             let content = Content {
                 stream,
                 key: &key,
@@ -142,11 +229,11 @@ impl<'a> Batch<'a> {
             };
             let is_damaged = content.digest() != digest;
             let state = State {
-                row: row.get::<i64>(2)?.cast_unsigned(),
+                row: row.get::<i64>(1)?.cast_unsigned(),
                 version,
                 emitted_at,
                 body,
-                sort: row.get(6)?,
+                sort: row.get(5)?,
                 digest,
                 is_damaged,
                 is_new: false,
@@ -154,44 +241,55 @@ impl<'a> Batch<'a> {
             };
             self.states.insert((stream, key), state);
         }
-        let digests: HashMap<Vec<u8>, &Place> = places
-            .iter()
-            .map(|place| (key_digest(&place.1), place))
-            .collect();
-        let wanted: Vec<Vec<u8>> = digests.keys().cloned().collect();
-        let rows = tx.query(
-            "SELECT stream_id, key_digest FROM deleted_by_owner
-             WHERE owner_id = $1 AND stream_id = ANY($2) AND key_digest = ANY($3)",
-            &[&owner, &streams, &wanted],
-        )?;
-        for row in &rows {
-            let (stream, digest): (i64, &[u8]) = (row.get(0)?, row.get(1)?);
-            if let Some((_, key)) = digests.get(digest) {
-                self.owner_deleted.insert((stream, key.clone()));
+        Ok(())
+    }
+
+    fn read_owner_deleted(
+        &mut self,
+        tx: &Tx<'_>,
+        owner: i64,
+        keys: &BTreeMap<i64, BTreeSet<&str>>,
+    ) -> Result<()> {
+        for (stream, keys) in keys {
+            let digests: HashMap<Vec<u8>, &str> =
+                keys.iter().map(|key| (key_digest(key), *key)).collect();
+            let wanted: Vec<&[u8]> = digests.keys().map(Vec::as_slice).collect();
+            let rows = tx.query(
+                "SELECT key_digest FROM deleted_by_owner
+                 WHERE owner_id = $1 AND stream_id = $2 AND key_digest = ANY($3)",
+                &[&owner, stream, &wanted],
+            )?;
+            for row in &rows {
+                if let Some(key) = digests.get(row.get::<&[u8]>(0)?) {
+                    self.owner_deleted.insert((*stream, (*key).to_owned()));
+                }
             }
         }
         Ok(())
     }
 
-    fn apply(&mut self, change: Change) -> Result<Applied> {
-        let entry = self.streams.entry(&change.stream)?;
-        let place = (entry.id, change.key.ordering_form());
+    fn apply(&mut self, placed: Placed) -> Applied {
+        let Placed {
+            entry,
+            place,
+            change,
+        } = placed;
         match change.op {
-            ChangeOp::Delete => Ok(self.delete(&entry, place, change.emitted_at)),
+            ChangeOp::Delete => self.delete(&entry, place, change.emitted_at),
             ChangeOp::DeleteByOwner => {
                 self.revived_now.remove(&place);
                 self.deleted_now.insert(place.clone());
                 self.owner_deleted.insert(place.clone());
-                Ok(self.delete(&entry, place, change.emitted_at))
+                self.delete(&entry, place, change.emitted_at)
             }
             ChangeOp::Revive(body) => {
                 self.deleted_now.remove(&place);
                 self.revived_now.insert(place.clone());
                 self.owner_deleted.remove(&place);
-                Ok(self.put(&entry, place, body, change.emitted_at))
+                self.put(&entry, place, body, change.emitted_at)
             }
-            ChangeOp::Upsert(_) if self.owner_deleted.contains(&place) => Ok(Applied::KeptDeleted),
-            ChangeOp::Upsert(body) => Ok(self.put(&entry, place, body, change.emitted_at)),
+            ChangeOp::Upsert(_) if self.owner_deleted.contains(&place) => Applied::KeptDeleted,
+            ChangeOp::Upsert(body) => self.put(&entry, place, body, change.emitted_at),
         }
     }
 
@@ -322,3 +420,6 @@ impl<'a> Batch<'a> {
 pub(super) fn key_digest(key: &str) -> Vec<u8> {
     Sha256::digest(key).to_vec()
 }
+
+#[cfg(test)]
+mod tests;

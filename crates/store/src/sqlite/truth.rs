@@ -125,7 +125,7 @@ impl Truth for SqliteTruth {
         })
     }
 
-    fn records(&self, rows: &[u64]) -> Result<(Vec<RowRecord>, bool)> {
+    fn records(&self, _: &[i64], rows: &[u64]) -> Result<(Vec<RowRecord>, bool)> {
         self.database.read(|connection| {
             let columns = MEASURED.as_str();
             let mut statement = connection.prepare_cached(&format!(

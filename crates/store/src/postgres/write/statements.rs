@@ -1,12 +1,70 @@
-//! The statements that write a batch: one for each table, whatever the number of records.
+//! The statements that write what was decided: one or a few for each table, whatever the number of records.
 
 use std::collections::BTreeSet;
 
-use super::super::pool::Tx;
-use super::{Batch, Place, State, key_digest};
-use crate::{Result, StoreError};
+use super::super::pool::{Param, Tx};
+use super::{Place, State, Writing, key_digest};
+use crate::Result;
 
-impl Batch<'_> {
+const ADDED: &str = "INSERT INTO records (owner_id, stream_id, key, row_id, version, sort, digest, emitted_at, data)
+     SELECT $1, * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9)";
+/// Each record is found by its key. Joined by an `UPDATE`, all records of the stream would be read for a large batch.
+pub(in crate::postgres) const CHANGED: &str = "INSERT INTO records (owner_id, stream_id, key, row_id, version, sort, digest, emitted_at, data)
+     SELECT $1, * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9)
+     ON CONFLICT (owner_id, stream_id, key) DO UPDATE SET version = excluded.version, sort = excluded.sort,
+         digest = excluded.digest, emitted_at = excluded.emitted_at, data = excluded.data";
+
+/// The server writes so many records while the next ones are sent.
+const AT_ONCE: usize = 2_500;
+
+/// Records by column, as one statement takes them.
+struct Columns<'a> {
+    streams: Vec<i64>,
+    keys: Vec<&'a str>,
+    rows: Vec<i64>,
+    versions: Vec<i64>,
+    sorts: Vec<Option<i64>>,
+    digests: Vec<i64>,
+    dates: Vec<&'a str>,
+    bodies: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(chosen: &[(&'a Place, &'a State)]) -> Self {
+        let places = chosen.iter().map(|(place, _)| *place);
+        let states = chosen.iter().map(|(_, state)| *state);
+        let number = |number: u64| number.cast_signed();
+        Self {
+            streams: places.clone().map(|(stream, _)| *stream).collect(),
+            keys: places.map(|(_, key)| key.as_str()).collect(),
+            rows: states.clone().map(|state| number(state.row)).collect(),
+            versions: states.clone().map(|state| number(state.version)).collect(),
+            sorts: states.clone().map(|state| state.sort).collect(),
+            digests: states.clone().map(|state| state.digest).collect(),
+            dates: states
+                .clone()
+                .map(|state| state.emitted_at.as_str())
+                .collect(),
+            bodies: states.map(|state| state.body.as_deref()).collect(),
+        }
+    }
+
+    fn params<'b>(&'b self, owner: &'b i64) -> [&'b dyn Param; 9] {
+        [
+            owner,
+            &self.streams,
+            &self.keys,
+            &self.rows,
+            &self.versions,
+            &self.sorts,
+            &self.digests,
+            &self.dates,
+            &self.bodies,
+        ]
+    }
+}
+
+impl Writing {
     /// Writes what was decided, and answers whether any record changed.
     pub(super) fn write(&self, tx: &Tx<'_>, owner: i64) -> Result<bool> {
         self.write_owner_deletions(tx, owner)?;
@@ -30,9 +88,7 @@ impl Batch<'_> {
             &[&owner, &streams, &live, &last],
         )?;
         if updated != streams.len() as u64 {
-            return Err(StoreError::UnknownConnection(
-                self.streams.connection().clone(),
-            ));
+            return Err(tx.missing_row());
         }
         Ok(true)
     }
@@ -43,44 +99,11 @@ impl Batch<'_> {
             .iter()
             .filter(|(_, state)| state.is_changed && state.is_new == new)
             .collect();
-        if chosen.is_empty() {
-            return Ok(());
-        }
-        let streams: Vec<i64> = chosen.iter().map(|((stream, _), _)| *stream).collect();
-        let keys: Vec<&str> = chosen.iter().map(|((_, key), _)| key.as_str()).collect();
-        let states = chosen.iter().map(|(_, state)| state);
-        let rows: Vec<i64> = states
-            .clone()
-            .map(|state| state.row.cast_signed())
-            .collect();
-        let versions: Vec<i64> = states
-            .clone()
-            .map(|one| one.version.cast_signed())
-            .collect();
-        let sorts: Vec<Option<i64>> = states.clone().map(|state| state.sort).collect();
-        let digests: Vec<i64> = states.clone().map(|state| state.digest).collect();
-        let dates: Vec<&str> = states
-            .clone()
-            .map(|state| state.emitted_at.as_str())
-            .collect();
-        let bodies: Vec<Option<&str>> = states.map(|state| state.body.as_deref()).collect();
-        let sql = if new {
-            "INSERT INTO records (owner_id, stream_id, key, row_id, version, sort, digest, emitted_at, data)
-             SELECT $1, * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9)"
-        } else {
-            "UPDATE records SET version = changed.version, sort = changed.sort, digest = changed.digest,
-                 emitted_at = changed.emitted_at, data = changed.data
-             FROM unnest($2, $3, $4, $5, $6, $7, $8, $9)
-                 AS changed (stream_id, key, row_id, version, sort, digest, emitted_at, data)
-             WHERE records.owner_id = $1 AND records.stream_id = changed.stream_id AND records.key = changed.key"
-        };
-        tx.execute(
-            sql,
-            &[
-                &owner, &streams, &keys, &rows, &versions, &sorts, &digests, &dates, &bodies,
-            ],
-        )?;
-        Ok(())
+        let sql = if new { ADDED } else { CHANGED };
+        let pieces: Vec<Columns<'_>> = chosen.chunks(AT_ONCE).map(Columns::of).collect();
+        let params: Vec<[&dyn Param; 9]> =
+            pieces.iter().map(|piece| piece.params(&owner)).collect();
+        tx.execute_each(sql, &params)
     }
 
     fn write_past(&self, tx: &Tx<'_>, owner: i64) -> Result<()> {

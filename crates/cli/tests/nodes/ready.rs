@@ -1,0 +1,136 @@
+//! What a node says of itself over HTTP: while it starts, when it cannot be used, and when too much waits.
+
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Nodes;
+use crate::harness::MAIL;
+use crate::harness::server::{PATIENCE, Server, connect, raw_exchange, status_in};
+
+/// What a person at the database does.
+fn psql(url: &str, sql: &str) -> Child {
+    let mut psql = std::process::Command::new("psql");
+    psql.args(["-qX", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql]);
+    psql.stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn at_database(url: &str, sql: &str) {
+    assert!(psql(url, sql).wait().unwrap().success(), "{sql}");
+}
+
+fn until(node: &Server, wanted: u16) {
+    let began = Instant::now();
+    loop {
+        let (status, body) = node.ask("GET /readyz", None, "");
+        if status == wanted {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status}: {body}");
+    }
+}
+
+/// A database of its own, so that what is done to it disturbs nobody.
+struct Own {
+    server: String,
+    name: String,
+}
+
+impl Own {
+    fn of(nodes: &mut Nodes) -> Self {
+        let server = nodes.url.clone();
+        let name = nodes.owner.replace(['-', '.'], "_");
+        at_database(&server, &format!("CREATE DATABASE {name}"));
+        let (place, _) = server.rsplit_once('/').unwrap();
+        nodes.url = format!("{place}/{name}");
+        Self { server, name }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let _ = psql(&self.server, &sql).wait();
+    }
+}
+
+#[test]
+fn a_node_whose_database_is_of_a_later_release_is_not_ready() {
+    let Some(mut nodes) = Nodes::new() else {
+        return;
+    };
+    let _own = Own::of(&mut nodes);
+    let node = nodes.start("a");
+    until(&node, 200);
+    at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1000");
+    until(&node, 503);
+    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
+    at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1");
+    until(&node, 200);
+}
+
+#[test]
+fn a_node_that_starts_says_that_it_lives() {
+    let Some(mut nodes) = Nodes::new() else {
+        return;
+    };
+    // A database that takes connections and never answers: the node is busy with it for some seconds.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (who, _) = nodes.url.split_once('@').unwrap();
+    nodes.url = format!("{who}@{}/pdpp", silent.local_addr().unwrap());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let mut serving = nodes.serving("a");
+    let serving = serving.env("PDPP_LISTEN", &address);
+    let mut child = serving.stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while std::net::TcpStream::connect(&address).is_err() {
+        assert!(began.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(5));
+    }
+    let ask = |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        raw_exchange(connect(&address), &request).0
+    };
+    assert_eq!(status_in(&ask("/healthz")), 200);
+    let told = ask("/readyz");
+    assert_eq!(status_in(&told), 503);
+    assert!(told.to_lowercase().contains("retry-after:"), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_write_that_waits_too_long_is_told_to_come_again() {
+    let Some(nodes) = Nodes::new() else { return };
+    let node = nodes.start("a");
+    let declaration = nodes.home.file("mail.json", MAIL);
+    nodes.run("a", &format!("declare {declaration}")).succeeds();
+    let add = "connections add mail --name Work";
+    nodes.run("a", add).succeeds();
+    let token = nodes.run("a", "owner-token").succeeds().stdout;
+    let write = |id: &str| {
+        let body = format!(r#"{{"key":"{id}","data":{{"id":"{id}","subject":"waits"}}}}"#);
+        let request = format!(
+            "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+            token.trim(),
+            body.len(),
+        );
+        raw_exchange(connect(&node.address), &request)
+    };
+    // Longer than a lock is waited for.
+    let locked = format!(
+        "SELECT id FROM owners WHERE host = '{}' FOR UPDATE; SELECT pg_sleep(15)",
+        nodes.owner
+    );
+    let mut holding = psql(&nodes.url, &locked);
+    thread::sleep(Duration::from_secs(1));
+    let (head, body) = write("m1");
+    assert_eq!(status_in(&head), 503, "{body}");
+    assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+    assert!(holding.wait().unwrap().success());
+    let (head, body) = write("m1");
+    assert_eq!(status_in(&head), 200, "{body}");
+}
