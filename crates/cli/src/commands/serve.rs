@@ -101,8 +101,8 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     // Held to the end: the directory must be ours for as long as the socket in it is.
     let early = is_node.then(|| listen::bind(address)).transpose()?;
     let opened = || open(database, settings.public_url.as_deref(), context);
-    let early_tcp = early.as_ref().map(|(tcp, ..)| tcp);
-    let Opened { store, key, clock } = starting::answering(early_tcp, opened)?;
+    let listening = early.as_ref().map(|(tcp, ..)| tcp);
+    let Opened { store, key, clock } = starting::answering(listening, opened)?;
     if options.demo {
         sample::load(&*store, context)?;
     }

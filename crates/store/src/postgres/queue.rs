@@ -149,12 +149,9 @@ mod tests {
     }
 
     /// The outcome of a batch tells how many changes it had.
-    fn outcome(batch: &Batch) -> Outcome {
-        Ok(vec![Applied::Added; batch.changes.len()])
-    }
-
     fn all(batches: Vec<Batch>) -> Vec<Outcome> {
-        batches.iter().map(outcome).collect()
+        let outcome = |batch: Batch| Ok(vec![Applied::Added; batch.changes.len()]);
+        batches.into_iter().map(outcome).collect()
     }
 
     #[test]

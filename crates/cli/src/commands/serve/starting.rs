@@ -8,14 +8,12 @@ use tokio::runtime::Builder;
 use super::or_cannot_start;
 use crate::failure::CommandResult;
 
-/// Opens something. Where a listener is given, it answers meanwhile that this process lives and is to be asked again.
+/// Opens something, and answers meanwhile, where it listens already, that this process lives and is to be asked again.
 pub(super) fn answering<T>(
     tcp: Option<&TcpListener>,
     open: impl FnOnce() -> CommandResult<T>,
 ) -> CommandResult<T> {
-    let Some(tcp) = tcp else {
-        return open();
-    };
+    let Some(tcp) = tcp else { return open() };
     let threads = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
