@@ -153,7 +153,7 @@ mod tests {
         run_growth(&options, &mut report, &mut |_| ()).unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
         let lines = report["measurements"].as_array().unwrap();
-        assert_eq!(lines.len(), 7);
+        assert_eq!(lines.len(), 9);
         for line in lines {
             assert!(line["ratio"].as_f64().unwrap() > 0.0, "{line}");
         }
