@@ -146,6 +146,9 @@ pub struct Meta {
     pub words: Option<WordsFound>,
     /// Which of the records' fields say what a record is.
     pub roles: Option<FieldRoles>,
+    /// Says that the page of a search ends here because what follows matches far less well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weaker_follow: bool,
     /// What to ask next where the answer is empty or not all there is.
     pub next: Option<String>,
     /// Success with something to know; see [`Meta::warnings`].
@@ -181,6 +184,7 @@ impl Default for Meta {
             index_maintenance: None,
             words: None,
             roles: None,
+            weaker_follow: false,
             next: None,
             warnings: Some(Vec::new()),
         }

@@ -54,11 +54,19 @@ pub struct PageBytes {
     pub beside_each: usize,
     /// How often it repeats the handle of each entry, beside that.
     pub handles: usize,
+    /// Hits after which a search ends before one that scores far less than the best of its page; 0 for never.
+    pub clear: usize,
 }
 
 impl fmt::Display for PageBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.all, self.beside_each, self.handles)
+        let Self {
+            all,
+            beside_each,
+            handles,
+            clear,
+        } = self;
+        write!(f, "{all} {beside_each} {handles} {clear}")
     }
 }
 
@@ -72,6 +80,7 @@ impl FromStr for PageBytes {
             all: next()?,
             beside_each: next()?,
             handles: next()?,
+            clear: next()?,
         })
     }
 }

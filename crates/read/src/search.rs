@@ -16,7 +16,7 @@ use serde_json::json;
 use store::StreamRef;
 use store::meaning::MeaningQuestion;
 use store::records::{ByteBudget, Direction};
-use store::search::{self, Hit, Scope, SearchAnswer, SearchPosition, SearchRequest};
+use store::search::{self, Hit, Rank, Scope, SearchAnswer, SearchPosition, SearchRequest};
 use text::Expression;
 
 use crate::ambiguity::{connection_not_found, stream_not_there};
@@ -34,6 +34,9 @@ mod meta;
 mod neighbours;
 mod served;
 mod short;
+
+/// A hit below this share of the best score is far weaker.
+const FAR_WEAKER: f32 = 0.5;
 
 /// A row that can answer, with the fields it searches and the caller's conditions as it understands them.
 struct Searched {
@@ -84,6 +87,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         data,
         mut last,
         shown,
+        weaker_follow,
         ..
     } = hits;
     let mut page = Page::new(data);
@@ -97,6 +101,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         page = page.continued(tokens.search(last, searched)?);
     }
     let mut meta = meta::meta(query, &plan, &request, &answer);
+    meta.weaker_follow = weaker_follow;
     if query.mode != SearchMode::Lexical {
         meta::ranked_by_meaning(&mut meta, behind.is_some());
     }
@@ -335,6 +340,10 @@ struct Hits<'p> {
     meaning: Option<MeaningQuestion>,
     /// The stream and row of each hit.
     places: Vec<(StreamRef, u64)>,
+    /// The score of the first hit, where the page may end before weaker ones.
+    best: Option<f32>,
+    /// Whether it did.
+    weaker_follow: bool,
     room: ByteBudget,
     data: Vec<SearchHit>,
     /// The position of the last hit that was looked at.
@@ -357,6 +366,8 @@ impl<'p> Hits<'p> {
             mode: query.mode,
             meaning: None,
             places: Vec::new(),
+            best: None,
+            weaker_follow: false,
             room: session.page_budget(),
             data: Vec::new(),
             last: None,
@@ -377,6 +388,10 @@ impl<'p> Hits<'p> {
             let read = found.len();
             for hit in found {
                 let position = hit.position;
+                if self.is_far_weaker(session, position.rank) {
+                    self.weaker_follow = true;
+                    return Ok(true);
+                }
                 let asked = Asked {
                     expression: &answer.expression,
                     excerpts: self.excerpts,
@@ -403,6 +418,17 @@ impl<'p> Hits<'p> {
             answer.hits = next.hits;
             answer.has_more = next.has_more;
         }
+    }
+
+    /// Whether the page says enough without this hit, which scores far less than its best. What answers a question stands
+    /// out; a topic has many hits of one kind.
+    fn is_far_weaker(&mut self, session: &Session, rank: Rank) -> bool {
+        let clear = session.settings.max_bytes.map_or(0, |bytes| bytes.clear);
+        let (Rank::Score(score), SearchMode::Lexical, 1..) = (rank, self.mode, clear) else {
+            return false;
+        };
+        let best = *self.best.get_or_insert(score);
+        self.data.len() >= clear && score < best * FAR_WEAKER
     }
 
     /// Adds a hit, unless its record has left the row since the index was read. Returns whether it fitted.

@@ -67,6 +67,7 @@ pub(super) fn page<T>(body: &Value, data: Vec<T>) -> Page<T> {
             }),
         words: body.pointer("/meta/words").and_then(typed),
         roles: body.pointer("/meta/roles").and_then(typed),
+        weaker_follow: body.pointer("/meta/weaker_follow") == Some(&Value::Bool(true)),
         next: body
             .get("meta")
             .and_then(|meta| text(meta, "next"))

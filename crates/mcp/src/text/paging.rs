@@ -67,6 +67,11 @@ pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     words.remarks()
 }
 
+/// Whether the page ends because what follows matches far less well.
+pub(crate) fn weaker_follow<T>(page: &Page<T>) -> bool {
+    page.meta.as_ref().is_some_and(|meta| meta.weaker_follow)
+}
+
 /// A sentence for a search that could not look at everything (UP-02).
 pub(crate) fn recall<T>(page: &Page<T>) -> Option<String> {
     let meta = page.meta.as_ref()?;

@@ -211,6 +211,7 @@ fn question(asked: &ListRequest<'_>, rows: u64) -> Get {
         all: asked.size.bytes * 3 / 4,
         beside_each: 0,
         handles: 0,
+        clear: 0,
     })
 }
 

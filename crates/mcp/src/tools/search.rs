@@ -38,7 +38,7 @@ arguments! {
         filter: Option<Filter> = "{field: value} or {field: {gte|gt|lte|lt: value}}; needs exactly one stream.";
         since: Option<String> = "A date: from then on.";
         until: Option<String> = "A date: before it.";
-        limit: Option<Limit> = "Over all connections; default 10.";
+        limit: Option<Limit> = "Default: the best, up to 10.";
         order: Option<Chosen<SearchOrder>> = "By time instead of by match.";
         cursor: Option<String> = "A next_cursor.";
         count: Option<Chosen<Count>> = "Of all hits.";
@@ -77,6 +77,9 @@ const AROUND: usize = 760;
 const BESIDE_HIT: usize = 540;
 /// Both name it, where it is looked at, and in the call that reads it.
 const HANDLES: usize = 4;
+
+/// Where no limit is given, a page has so many hits before one that scores far less may end it.
+const CLEAR: usize = 2;
 
 /// A page of hits, read.
 struct Found {
@@ -163,6 +166,7 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
 fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {
     let segments = mode.route().split('/').skip(2);
     let mut question = Get::v1(segments).with("q", Some(args.query.as_str()));
+    let clear = args.limit.map_or(CLEAR, |_| 0);
     let mut args = args.clone();
     args.limit = Some(Whole(size.rows));
     args.write(&mut question, &["query", "mode"]);
@@ -170,6 +174,7 @@ fn question(args: &SearchArgs, mode: SearchMode, size: PageSize) -> Get {
         all: size.bytes.saturating_sub(AROUND),
         beside_each: BESIDE_HIT,
         handles: HANDLES,
+        clear,
     })
 }
 

@@ -223,10 +223,16 @@ impl World {
 impl Reader {
     /// The same reader, with pages of at most so many bytes.
     pub(crate) fn bounded(&self, max_bytes: usize) -> Reader {
+        self.clear_after(max_bytes, 0)
+    }
+
+    /// The same, whose searches may end after so many hits.
+    pub(crate) fn clear_after(&self, max_bytes: usize, clear: usize) -> Reader {
         let max_bytes = contract::upstream::PageBytes {
             all: max_bytes,
             beside_each: 0,
             handles: 0,
+            clear,
         };
         Reader(self.0.clone().with_max_bytes(Some(max_bytes)))
     }

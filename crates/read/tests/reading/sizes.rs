@@ -1,6 +1,7 @@
 //! Pages end by the bytes they show, and go on exactly; what is hidden decides nothing.
 
 use contract::query::{ChangesSince, ExpandRequest, ListOptions, Reading, RecordsQuery};
+use contract::search::{SearchOrder, SearchQuery};
 use serde_json::{Value, json};
 use store::records::PAGE_BYTES;
 
@@ -104,6 +105,63 @@ fn hits_of_large_records_are_all_found() {
     }
     found.sort();
     assert_eq!(found, ["m0", "m1", "m2", "m3", "m4", "m5", "m6"]);
+}
+
+#[test]
+fn a_clear_answer_ends_a_search_and_the_rest_follows_exactly() {
+    // AN-12: only where the caller left the number of hits open, only by match, and only before what matches far less.
+    let world = World::mail();
+    let padded = |words: &str| format!("{words} {}", "x ".repeat(200));
+    let bodies = [
+        "ferry to Oslo",
+        "Oslo",
+        &padded("Oslo"),
+        &padded("ferry"),
+        "soup",
+    ];
+    for (at, body) in bodies.iter().enumerate() {
+        world.message(&json!({"id": format!("m{at}"), "body": body}));
+    }
+    let mut query = words("ferry Oslo");
+    let shown = |reader: &Reader, query: &SearchQuery| {
+        let page = reader.search(query.clone()).unwrap();
+        let key = |hit: &Value| hit["record_key"].as_str().unwrap().to_owned();
+        let keys: Vec<String> = page["data"].as_array().unwrap().iter().map(key).collect();
+        (keys, page)
+    };
+    let (all, page) = shown(&world.owner().bounded(8_000), &query);
+    assert_eq!(
+        (all.len(), &page["meta"]["weaker_follow"]),
+        (4, &Value::Null)
+    );
+    for (clear, expected) in [(1, 1), (2, 2), (4, 4)] {
+        let reader = world.owner().clear_after(8_000, clear);
+        query.cursor = None;
+        let (mut found, page) = shown(&reader, &query);
+        assert_eq!(
+            (found.len(), &page["has_more"]),
+            (expected, &json!(expected < 4))
+        );
+        let weaker = if expected < 4 {
+            json!(true)
+        } else {
+            Value::Null
+        };
+        assert_eq!(page["meta"]["weaker_follow"], weaker);
+        let mut next = page["next_cursor"].as_str().map(str::to_owned);
+        while next.is_some() {
+            query.cursor = next;
+            let (more, page) = shown(&reader, &query);
+            assert!(!more.is_empty());
+            found.extend(more);
+            next = page["next_cursor"].as_str().map(str::to_owned);
+        }
+        assert_eq!(found, all);
+    }
+    query.cursor = None;
+    query.order = SearchOrder::Newest;
+    let (newest, _) = shown(&world.owner().clear_after(8_000, 1), &query);
+    assert_eq!(newest.len(), 4, "an order by time knows no weaker hits");
 }
 
 #[test]

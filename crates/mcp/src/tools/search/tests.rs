@@ -165,6 +165,18 @@ fn nothing_found_says_what_to_try() {
     assert!(structured.get("content_ladder").is_none());
 }
 
+#[test]
+fn a_page_that_ends_before_weaker_hits_says_so_in_both_channels() {
+    // AN-12
+    let body = json!({"object": "list", "has_more": true, "next_cursor": "cur_2", "data": [evidence()],
+        "meta": {"warnings": [], "weaker_follow": true}});
+    let stub = Stub::default().on("/v1/search", body);
+    let (text, structured) = search(&stub, json!({"query": "Hyperlane"}));
+    let first = text.lines().next().unwrap();
+    assert!(first.contains(" weaker_follow=true "), "{first}");
+    assert_eq!(structured["data"]["meta"]["weaker_follow"], true);
+}
+
 // TR-17: the words of a search that found nothing are told in text and structure, within the budget.
 #[test]
 fn nothing_found_says_which_words_occur_and_how_often() {

@@ -114,6 +114,9 @@ fn first_line(page: &View<'_>) -> String {
     if let Some(shortened) = page.found.shortened {
         line.push_str(&shortened.to_string());
     }
+    if paging::weaker_follow(&page.found.page) {
+        line.push_str(" weaker_follow=true");
+    }
     if let Some(hit) = page.hits.iter().find(|hit| hit.identity.is_fetchable()) {
         line.push_str(" first_fetch_");
         line.push_str(&named(hit));
