@@ -15,8 +15,10 @@ use super::{Gate, Searched};
 use crate::index::engine::Segment;
 use crate::stop;
 
-/// What a document lends, of its own score.
+/// What a document lends of its own score to a neighbour that has words of the question, too.
 const SHARE: f32 = 0.3;
+/// What it lends to those without any before it, and to those after it: an answer follows its question.
+const SILENT_SHARES: [f32; 2] = [0.2, 0.4];
 /// After how many hidden documents in a row cancellation is checked.
 const LOOK_EVERY: usize = 1024;
 
@@ -63,13 +65,22 @@ struct Position {
     row: u64,
 }
 
+/// What a document gets from its best neighbours.
+struct Loan {
+    row: u64,
+    share: f32,
+    /// Instead, if it has no word of the question; and from which row.
+    silent_share: f32,
+    lender: u64,
+}
+
 /// The lenders and their neighbours, with what they score in the end.
 pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Found>> {
     let mut threads = Threads {
         gates: &search.question.statistics.searched.gates,
         opened: HashMap::new(),
     };
-    let mut lent: HashMap<DocAddress, (f32, u64, u64)> = HashMap::new();
+    let mut loans: HashMap<DocAddress, Loan> = HashMap::new();
     for lender in lenders {
         if stop::asked() {
             break;
@@ -77,25 +88,33 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
         let Some(position) = threads.position(lender.address)? else {
             continue;
         };
-        for (row, address) in threads.sides(&position)?.into_iter().flatten() {
-            let share = lender.score * SHARE;
-            // Lenders come best first, so the first one lends most.
-            lent.entry(address).or_insert((share, row, lender.row));
+        for (side, part) in threads.sides(&position)?.into_iter().zip(SILENT_SHARES) {
+            for (row, address) in side {
+                // Lenders come best first, so the first one lends most to what has words.
+                let loan = loans.entry(address).or_insert(Loan {
+                    row,
+                    share: lender.score * SHARE,
+                    silent_share: 0.0,
+                    lender: lender.row,
+                });
+                let silent_share = lender.score * part;
+                if silent_share > loan.silent_share {
+                    loan.silent_share = silent_share;
+                    loan.lender = lender.row;
+                }
+            }
         }
     }
-    let mut addresses: Vec<DocAddress> = lent.keys().copied().collect();
+    let mut addresses: Vec<DocAddress> = loans.keys().copied().collect();
     // What they hold of the question counts, however little of it they cover: the cut is for those that nobody lends to.
     let own = search.scores_of(0.0, &mut addresses)?;
-    let mut found: Vec<Found> = Vec::with_capacity(lent.len());
-    for (address, (share, row, lender)) in lent {
-        let own = own.get(&address).copied();
-        let lender = own.is_none().then_some(lender);
-        found.push(Found::lent(
-            own.unwrap_or(0.0) + share,
-            row,
-            address,
-            lender,
-        ));
+    let mut found: Vec<Found> = Vec::with_capacity(loans.len());
+    for (address, loan) in loans {
+        let (score, lender) = match own.get(&address) {
+            Some(own) => (own + loan.share, None),
+            None => (loan.silent_share, Some(loan.lender)),
+        };
+        found.push(Found::lent(score, loan.row, address, lender));
     }
     Ok(found)
 }
