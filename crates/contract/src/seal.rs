@@ -2,10 +2,11 @@
 //! A token carries its own position, so the server remembers nothing between calls. It is bound to what it continues:
 //! opened with any other key, kind, stream, connection, filter, order or grant, it does not open at all.
 //!
-//! The cipher is XChaCha20-Poly1305 and the nonce is synthetic: a keyed hash of binding and payload. So sealing needs no
-//! source of randomness, two different messages never share a nonce, and equal positions have equal cursors. The last
-//! is all that a reader can learn from a token without the key, and it tells them nothing they did not just ask.
+//! The cipher is AES-SIV (RFC 5297), which needs no nonce and adds sixteen bytes. Sealing needs no source of randomness, and
+//! equal positions have equal cursors. That is all that a reader can learn from a token without the key, and it tells them
+//! nothing they did not just ask.
 
+use aes_siv::siv::Aes256Siv;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::{
     KeyInit as _, XChaCha20Poly1305, XNonce,
@@ -17,15 +18,20 @@ use thiserror::Error;
 
 use crate::error::{ErrorCode, ReadError};
 
+/// The nonce before what releases up to 0.1 sealed.
 const NONCE_BYTES: usize = 24;
+/// No token is shorter.
+const SIV_BYTES: usize = 16;
 /// Longer texts are refused unread; ours stay far below, whatever key they hold.
 const MAX_TOKEN_CHARS: usize = 16 * 1024;
 
 /// The key that seals and opens. It never leaves the process; printing it shows nothing.
 #[derive(Clone)]
 pub struct SealingKey {
-    cipher: XChaCha20Poly1305,
-    nonce_key: [u8; 32],
+    siv_key: [u8; 64],
+    /// Opens the bookmarks that earlier releases sealed: clients keep them for long.
+    earlier: XChaCha20Poly1305,
+    hash_key: [u8; 32],
     digest_key: [u8; 32],
     /// What was sealed with this one opens too: while a key is replaced, two are in use.
     also: Option<Box<SealingKey>>,
@@ -89,10 +95,15 @@ impl From<CursorError> for ReadError {
 impl SealingKey {
     /// The key made of these 32 secret random bytes.
     pub fn from_bytes(secret: [u8; 32]) -> Self {
-        // Several keys from one secret: what makes the nonces says nothing about what encrypts.
+        // Several keys from one secret: what one of them makes says nothing about another.
+        let halves =
+            [b"pdpp cursor siv 1", b"pdpp cursor siv 2"].map(|name| derived(name, &secret));
+        let mut siv_key = [0; 64];
+        siv_key.copy_from_slice(halves.as_flattened());
         Self {
-            cipher: XChaCha20Poly1305::new(&derived(b"pdpp cursor cipher", &secret).into()),
-            nonce_key: derived(b"pdpp cursor nonce", &secret),
+            siv_key,
+            earlier: XChaCha20Poly1305::new(&derived(b"pdpp cursor cipher", &secret).into()),
+            hash_key: derived(b"pdpp cursor nonce", &secret),
             digest_key: derived(b"pdpp keyed digest", &secret),
             also: None,
         }
@@ -108,6 +119,15 @@ impl SealingKey {
     /// The key itself, and the other one whose seals are good.
     pub(crate) fn accepted(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(self.also.as_deref())
+    }
+
+    fn open_earlier(&self, bound: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
+        let payload = Payload {
+            msg: sealed,
+            aad: bound,
+        };
+        self.earlier.decrypt(&XNonce::from(*nonce), payload).ok()
     }
 
     /// The seed of the key that signs receipts.
@@ -144,7 +164,7 @@ impl std::fmt::Debug for HashKey {
 impl SealingKey {
     /// The key for the hashes of one grant.
     pub fn hash_key(&self, grant: &str) -> HashKey {
-        let key = derived(b"pdpp grant hash", &self.nonce_key);
+        let key = derived(b"pdpp grant hash", &self.hash_key);
         let hash = Sha256::new().chain_update(key).chain_update(grant);
         HashKey(hash.finalize().into())
     }
@@ -230,21 +250,8 @@ pub fn seal_bytes(
     binding: &Binding<'_>,
     message: &[u8],
 ) -> Result<String, CursorError> {
-    let bound = binding.bytes(kind);
-    let nonce = synthetic_nonce(&key.nonce_key, &bound, message);
-    let sealed = key
-        .cipher
-        .encrypt(
-            &XNonce::from(nonce),
-            Payload {
-                msg: message,
-                aad: &bound,
-            },
-        )
-        .map_err(|_| CursorError::Payload)?;
-    let mut token = nonce.to_vec();
-    token.extend_from_slice(&sealed);
-    Ok(URL_SAFE_NO_PAD.encode(token))
+    let sealed = Aes256Siv::new(&key.siv_key.into()).encrypt([binding.bytes(kind)], message);
+    Ok(URL_SAFE_NO_PAD.encode(sealed.map_err(|_| CursorError::Payload)?))
 }
 
 pub fn open<T: DeserializeOwned>(
@@ -271,16 +278,13 @@ pub fn open_bytes(
     let bytes = URL_SAFE_NO_PAD
         .decode(token)
         .map_err(|_| CursorError::Malformed)?;
-    let (nonce, sealed) = bytes
-        .split_first_chunk::<NONCE_BYTES>()
-        .ok_or(CursorError::Malformed)?;
+    if bytes.len() < SIV_BYTES {
+        return Err(CursorError::Malformed);
+    }
     let bound = binding.bytes(kind);
     let open = |key: &SealingKey| {
-        let payload = Payload {
-            msg: sealed,
-            aad: &bound,
-        };
-        key.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
+        let message = Aes256Siv::new(&key.siv_key.into()).decrypt([&bound], &bytes);
+        message.ok().or_else(|| key.open_earlier(&bound, &bytes))
     };
     key.accepted().find_map(open).ok_or(CursorError::Foreign)
 }
@@ -302,19 +306,4 @@ fn derived(purpose: &[u8], secret: &[u8; 32]) -> [u8; 32] {
         .chain_update(secret)
         .finalize()
         .into()
-}
-
-/// A hash that only the holder of the key can compute, cut to the size of a nonce. Cutting it also takes away what
-/// makes a plain hash of key and message extensible.
-fn synthetic_nonce(key: &[u8; 32], bound: &[u8], message: &[u8]) -> [u8; NONCE_BYTES] {
-    let hash: [u8; 32] = Sha256::new()
-        .chain_update(key)
-        .chain_update((bound.len() as u64).to_le_bytes())
-        .chain_update(bound)
-        .chain_update(message)
-        .finalize()
-        .into();
-    let mut nonce = [0; NONCE_BYTES];
-    nonce.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
-    nonce
 }

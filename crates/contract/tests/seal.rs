@@ -60,6 +60,23 @@ fn equal_positions_have_equal_cursors_and_others_do_not() {
 }
 
 #[test]
+fn a_bookmark_of_an_earlier_release_opens() {
+    let token = "4FcJfOXurjFCVjDd-QNZmxLec1lfwBA1_MFOc5VtLkkrHzY741Ln-I8xVMMIu6sgpNwDhoUXyud4UmVw9Qa4HrlMuiWr9tax_Nh8DThfmK6JRiH6RsfqwAt5vcs";
+    assert_eq!(
+        opened(TokenKind::Changes, &BINDING, token),
+        Ok(position("m1"))
+    );
+    let other = Binding {
+        grant: None,
+        ..BINDING
+    };
+    assert_eq!(
+        opened(TokenKind::Changes, &other, token),
+        Err(CursorError::Foreign)
+    );
+}
+
+#[test]
 fn a_cursor_shows_nothing_of_what_it_carries() {
     let token = seal(&key(1), TokenKind::Page, &BINDING, &"secret-key").unwrap();
     let bytes =
