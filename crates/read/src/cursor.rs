@@ -61,9 +61,13 @@ struct ChangesToken {
     made: Fixed,
 }
 
-/// The token of a search as bytes, so that it is short: the kind of rank, then rank, row, generation, version, digest of
-/// what is searched, and when it was made.
-const SEARCH_NUMBERS: usize = 6;
+/// The token of a search is written as bytes, so that it is short: the rank, the generation, then in six bytes each row, version,
+/// digest of what is searched, and when it was made. A score takes four bytes, a time eight.
+const SEARCH_NUMBERS: usize = 4;
+const SHORT: usize = 6;
+const SHORT_MAX: u64 = (1 << (8 * SHORT)) - 1;
+/// Stands for the time of what has none.
+const NO_TIME: i64 = i64::MIN;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangesPosition {
@@ -158,35 +162,46 @@ impl Tokens<'_> {
 
     /// The next page of a search over these rows and fields.
     pub(crate) fn search(&self, at: SearchPosition, searched: u64) -> Result<String, CursorError> {
-        let (kind, rank) = match at.rank {
-            Rank::Score(score) => (0_u8, u64::from(score.to_bits())),
-            Rank::Time(Some(time)) => (1, time.0.cast_unsigned()),
-            Rank::Time(None) => (2, 0),
+        let mut message = match at.rank {
+            Rank::Score(score) => score.to_le_bytes().to_vec(),
+            Rank::Time(time) => time.map_or(NO_TIME, |time| time.0).to_le_bytes().to_vec(),
         };
-        let made = self.now.0.cast_unsigned();
-        let numbers: [u64; SEARCH_NUMBERS] =
-            [rank, at.row, at.generation, at.version, searched, made];
-        let numbers = numbers.map(u64::to_le_bytes).concat();
-        let message = [[kind].as_slice(), &numbers].concat();
+        message.extend(at.generation.to_le_bytes());
+        // Only tells tokens apart; it may begin again after nine years.
+        let made = self.now.0.cast_unsigned() & SHORT_MAX;
+        let numbers: [u64; SEARCH_NUMBERS] = [at.row, at.version, searched, made];
+        if numbers.iter().any(|number| *number > SHORT_MAX) {
+            return Err(CursorError::Payload);
+        }
+        message.extend(
+            numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes().into_iter().take(SHORT)),
+        );
         seal::seal_bytes(self.key, TokenKind::Search, &self.binding, &message)
     }
 
     pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
         let message = seal::open_bytes(self.key, TokenKind::Search, &self.binding, token)?;
-        let (kind, numbers) = message.split_first().ok_or(CursorError::Foreign)?;
-        let (numbers, rest) = numbers.as_chunks::<8>();
-        let numbers: Vec<u64> = numbers.iter().copied().map(u64::from_le_bytes).collect();
-        let [rank, row, generation, version, searched, _made] =
-            <[u64; SEARCH_NUMBERS]>::try_from(numbers).map_err(|_| CursorError::Foreign)?;
-        let rank = match (*kind, u32::try_from(rank)) {
-            (0, Ok(score)) => Rank::Score(f32::from_bits(score)),
-            (1, _) => Rank::Time(Some(Instant(rank.cast_signed()))),
-            (2, _) => Rank::Time(None),
-            _ => return Err(CursorError::Foreign),
+        let opened = || {
+            let (rest, numbers) = message.split_last_chunk::<{ SEARCH_NUMBERS * SHORT }>()?;
+            let (rank, generation) = rest.split_last_chunk::<8>()?;
+            let rank = match *rank {
+                [a, b, c, d] => Rank::Score(f32::from_le_bytes([a, b, c, d])),
+                _ => {
+                    let time = i64::from_le_bytes(rank.try_into().ok()?);
+                    Rank::Time(Some(Instant(time)).filter(|_| time != NO_TIME))
+                }
+            };
+            Some((rank, u64::from_le_bytes(*generation), numbers))
         };
-        if !rest.is_empty() {
-            return Err(CursorError::Foreign);
-        }
+        let (rank, generation, numbers) = opened().ok_or(CursorError::Foreign)?;
+        let mut numbers = numbers.chunks(SHORT).map(|short| {
+            let bytes = short.iter().rev();
+            bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+        });
+        let mut next = || numbers.next().ok_or(CursorError::Foreign);
+        let (row, version, searched) = (next()?, next()?, next()?);
         let position = SearchPosition {
             rank,
             row,
@@ -234,7 +249,7 @@ mod tests {
             };
             let token = tokens.search(at, 7).unwrap();
             assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
-            assert!(token.len() <= 120, "{}", token.len());
+            assert!(token.len() <= 75, "{}", token.len());
         }
         let at = PagePosition {
             sort: SortValue::Real(-0.5),

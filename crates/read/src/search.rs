@@ -114,6 +114,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         meta.words = Some(found);
     }
     shown.damaged.warn_in(&mut meta);
+    short::shorten_meta(session, &mut meta);
     page.meta = Some(meta);
     Ok((page, shown))
 }
@@ -239,7 +240,7 @@ impl Plan {
 
     /// A digest of what is searched: rows and fields may be removed or added between two pages.
     fn fingerprint(&self) -> u64 {
-        digest(self.searched.iter().flat_map(|one| {
+        let whole = digest(self.searched.iter().flat_map(|one| {
             let source = [
                 one.row.connection().id.as_str(),
                 one.row.stream().name.as_str(),
@@ -247,7 +248,9 @@ impl Plan {
             let fields = one.fields.iter().map(FieldName::as_str);
             // A name is never empty, so an empty text ends a row.
             source.into_iter().chain(fields).chain([""])
-        }))
+        }));
+        // As much of it as a cursor holds.
+        whole >> 16
     }
 }
 

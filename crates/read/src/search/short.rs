@@ -1,9 +1,10 @@
 //! Hits on a page that is counted in bytes. Such a page is made for a model, whose adapter writes beside each hit who it is, where it
 //! can be looked at and what can be read: here that is not said a second time, so that more hits fit.
 
-use contract::page::Links;
+use contract::page::{Links, Meta};
 use contract::search::{FieldWindowRead, SearchHit};
 use contract::window::DEFAULT_LIMIT_CHARS;
+use contract::wire::Nullable;
 
 use crate::reader::Session;
 
@@ -15,6 +16,20 @@ pub(super) fn links(session: &Session) -> Option<Links> {
         records: Some(format!("{public_url}/records")),
         ..Links::default()
     })
+}
+
+/// What is said of a count that nobody asked for, and of a search that looked at everything.
+pub(super) fn shorten_meta(session: &Session, meta: &mut Meta) {
+    if session.settings.max_bytes.is_none() {
+        return;
+    }
+    if meta.count_accuracy.as_deref() == Some("not_counted") {
+        meta.count = Nullable::Absent;
+        meta.count_accuracy = None;
+    }
+    if let Some(recall) = meta.recall.as_mut().filter(|recall| recall.complete) {
+        recall.sources_searched_count = None;
+    }
 }
 
 pub(super) fn shorten(session: &Session, hit: &mut SearchHit) {
@@ -45,7 +60,9 @@ pub(super) fn shorten(session: &Session, hit: &mut SearchHit) {
         // The window that is read where none is named.
         let is_default =
             |read: &mut FieldWindowRead| read.limit_chars.is_none() && read.offset_chars == Some(0);
-        excerpt.read.take_if(is_default);
+        // A text that stands here whole needs no other window.
+        let is_whole = excerpt.truncated == Some(false);
+        excerpt.read.take_if(|read| is_whole || is_default(read));
         shown.push(excerpt.field_path.clone());
     }
     hit.matched_fields.take_if(|fields| *fields == shown);
