@@ -21,7 +21,7 @@ pub(crate) const RESULT: usize = 1_048_576;
 
 pub(crate) const EXCERPT: usize = 320;
 /// The excerpt of a hit in `results` and in the ladder, with words around what matched; the whole of it stands in `data`.
-pub(crate) const HIT_PREVIEW: usize = 72;
+pub(crate) const HIT_PREVIEW: usize = 60;
 pub(crate) const TITLE: usize = 100;
 /// A label, stream or connector in text.
 pub(crate) const LABEL: usize = 80;

@@ -73,7 +73,7 @@ pub(crate) struct Excerpt {
     pub(crate) field: String,
     /// As the server sent it, with marks.
     pub(crate) text: String,
-    /// The same within bounds.
+    /// The same without marks, within bounds.
     pub(crate) preview: String,
     /// Whether the text is all the field holds.
     pub(crate) complete: bool,
@@ -177,7 +177,9 @@ fn excerpts(raw: &Value, identity: &Identity, query: &str) -> Vec<Excerpt> {
 fn excerpt(entry: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
     let field = first_text(entry, &FIELDS)?;
     let text = best_text(entry)?;
-    let (preview, _) = marks::excerpt_for(text, query, budget::HIT_PREVIEW);
+    let centre = marks::first_marked(text);
+    let centre = centre.as_deref().unwrap_or(query);
+    let (preview, _) = marks::excerpt_for(&marks::unmarked(text), centre, budget::HIT_PREVIEW);
     let is_whole = entry.get("truncated") == Some(&Value::Bool(false))
         || entry.get("complete") == Some(&Value::Bool(true));
     Some(Excerpt {

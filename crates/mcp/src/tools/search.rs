@@ -27,7 +27,7 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::ladder::{Ladder, Rung};
 use crate::reply::{Reply, ToolResult};
-use crate::text::plain;
+use crate::text::{paging, plain};
 
 arguments! {
     struct SearchArgs {
@@ -137,7 +137,8 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     let provider = provider.as_deref();
     let mut found = read(&args, period, &mut answered);
     let mut whole = answered.structured_size(&beside(&found, provider)) + NOTE;
-    let mut is_shortened = call.pages_by_bytes() && found.goes_on();
+    let ends_before_weaker = paging::weaker_follow(&found.page);
+    let mut is_shortened = call.pages_by_bytes() && found.goes_on() && !ends_before_weaker;
     // What is left out here is not shown, so that fewer of it would not help.
     if whole > size.bytes
         && found.elsewhere + found.other_times == 0

@@ -91,10 +91,7 @@ fn every_hit_with_an_excerpt_says_who_and_when_and_the_others_do_too() {
     ] {
         for entry in list.as_array().unwrap() {
             let preview = entry["evidence_preview"].as_str().unwrap();
-            assert!(
-                preview.contains("the <mark>bridge</mark> vendor"),
-                "{preview}"
-            );
+            assert!(preview.contains("the bridge vendor"), "{preview}");
         }
     }
 }
@@ -243,5 +240,5 @@ fn one_hit_shows_its_proof_and_all_that_names_it() {
     let preview = structured["results"][0]["evidence_preview"]
         .as_str()
         .unwrap();
-    assert!(preview.len() <= 330 && preview.contains("<mark>needle</mark>"));
+    assert!(preview.len() <= 330 && preview.contains("before needle after"));
 }
