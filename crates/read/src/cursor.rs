@@ -186,12 +186,11 @@ impl Tokens<'_> {
         let opened = || {
             let (rest, numbers) = message.split_last_chunk::<{ SEARCH_NUMBERS * SHORT }>()?;
             let (rank, generation) = rest.split_last_chunk::<8>()?;
-            let rank = match *rank {
-                [a, b, c, d] => Rank::Score(f32::from_le_bytes([a, b, c, d])),
-                _ => {
-                    let time = i64::from_le_bytes(rank.try_into().ok()?);
-                    Rank::Time(Some(Instant(time)).filter(|_| time != NO_TIME))
-                }
+            let rank = if let [a, b, c, d] = *rank {
+                Rank::Score(f32::from_le_bytes([a, b, c, d]))
+            } else {
+                let time = i64::from_le_bytes(rank.try_into().ok()?);
+                Rank::Time(Some(Instant(time)).filter(|_| time != NO_TIME))
             };
             Some((rank, u64::from_le_bytes(*generation), numbers))
         };

@@ -114,8 +114,7 @@ pub(crate) fn search(session: &Session, query: &SearchQuery) -> Answer<Page<Sear
         meta.words = Some(found);
     }
     shown.damaged.warn_in(&mut meta);
-    short::shorten_meta(session, &mut meta);
-    page.meta = Some(meta);
+    page.meta = Some(short::meta(session, meta));
     Ok((page, shown))
 }
 

@@ -18,18 +18,18 @@ pub(super) fn links(session: &Session) -> Option<Links> {
     })
 }
 
-/// What is said of a count that nobody asked for, and of a search that looked at everything.
-pub(super) fn shorten_meta(session: &Session, meta: &mut Meta) {
-    if session.settings.max_bytes.is_none() {
-        return;
+/// Leaves out what is said of a count that nobody asked for, and of a search that looked at everything.
+pub(super) fn meta(session: &Session, mut meta: Meta) -> Meta {
+    if session.settings.max_bytes.is_some() {
+        if meta.count_accuracy.as_deref() == Some("not_counted") {
+            meta.count = Nullable::Absent;
+            meta.count_accuracy = None;
+        }
+        if let Some(recall) = meta.recall.as_mut().filter(|recall| recall.complete) {
+            recall.sources_searched_count = None;
+        }
     }
-    if meta.count_accuracy.as_deref() == Some("not_counted") {
-        meta.count = Nullable::Absent;
-        meta.count_accuracy = None;
-    }
-    if let Some(recall) = meta.recall.as_mut().filter(|recall| recall.complete) {
-        recall.sources_searched_count = None;
-    }
+    meta
 }
 
 pub(super) fn shorten(session: &Session, hit: &mut SearchHit) {
