@@ -72,9 +72,9 @@ pub(super) static TOOL: Definition = Definition {
 const DEFAULT_PAGE: usize = 25;
 
 /// What stands around the hits of a page, usually: its cursor, what it says of the words, and this answer's own members.
-const AROUND: usize = 760;
+const AROUND: usize = 680;
 /// What stands beside a hit, usually, without its handle and its title: its result and its rung.
-const BESIDE_HIT: usize = 540;
+const BESIDE_HIT: usize = 500;
 /// Both name it, where it is looked at, and in the call that reads it.
 const HANDLES: usize = 4;
 
