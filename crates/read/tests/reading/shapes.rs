@@ -177,12 +177,17 @@ fn a_hit_on_a_page_that_is_counted_in_bytes_says_nothing_that_stands_beside_it()
             "connection_id": "work", "display_name": "Work mail",
             "emitted_at": "2026-05-01T00:00:00Z", "authored_at": "2026-03-03T09:00:00Z", "title": "Re: overdraft",
             "evidence_excerpts": [{"field_path": "body", "text_start_chars": 0,
-                "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "cite": "ABX3QI56YasoQ-kB",
-                "read": {"offset_chars": 0, "limit_chars": 21}}]}])
+                "preview_text": "The fee was <mark>refunded</mark>.", "truncated": false, "cite": "ABX3QI56YasoQ-kB"}]}])
     );
     assert_eq!(
         page["links"],
         json!({"records": "https://me.example/records"})
+    );
+    assert_eq!(
+        page["meta"],
+        json!({"recall": {"complete": true, "ranking_scope": "all_matches", "truncated": false},
+            "words": {"found": ["refunded"], "with_every_word": 1},
+            "warnings": []})
     );
 }
 
