@@ -41,6 +41,11 @@ impl Masks {
                 self.name_at(rest, &out)
             };
             if let Some((length, name)) = taken {
+                // Before one that begins with a dash stands `=` instead of a space, by chance.
+                if name.starts_with("CURSOR") && out.ends_with('=') {
+                    out.pop();
+                    out.push(' ');
+                }
                 out.push_str(&name);
                 rest = &rest[length..];
             } else {
