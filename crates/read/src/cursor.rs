@@ -61,10 +61,10 @@ struct ChangesToken {
     made: Fixed,
 }
 
-/// The token of a search is written as bytes, so that it is short: the rank, the generation, then in six bytes each row, version,
+/// The token of a search is written as bytes, so that it is short: the rank, the generation, then in five bytes each row, version,
 /// digest of what is searched, and when it was made. A score takes four bytes, a time eight.
 const SEARCH_NUMBERS: usize = 4;
-const SHORT: usize = 6;
+const SHORT: usize = 5;
 const SHORT_MAX: u64 = (1 << (8 * SHORT)) - 1;
 /// Stands for the time of what has none.
 const NO_TIME: i64 = i64::MIN;
@@ -167,7 +167,7 @@ impl Tokens<'_> {
             Rank::Time(time) => time.map_or(NO_TIME, |time| time.0).to_le_bytes().to_vec(),
         };
         message.extend(at.generation.to_le_bytes());
-        // Only tells tokens apart; it may begin again after nine years.
+        // Only tells tokens apart; it may begin again after twelve days.
         let made = self.now.0.cast_unsigned() & SHORT_MAX;
         let numbers: [u64; SEARCH_NUMBERS] = [at.row, at.version, searched, made];
         if numbers.iter().any(|number| *number > SHORT_MAX) {
@@ -248,7 +248,7 @@ mod tests {
             };
             let token = tokens.search(at, 7).unwrap();
             assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
-            assert!(token.len() <= 75, "{}", token.len());
+            assert!(token.len() <= 70, "{}", token.len());
         }
         let at = PagePosition {
             sort: SortValue::Real(-0.5),

@@ -249,7 +249,7 @@ impl Plan {
             source.into_iter().chain(fields).chain([""])
         }));
         // As much of it as a cursor holds.
-        whole >> 16
+        whole >> 24
     }
 }
 

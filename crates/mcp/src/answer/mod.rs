@@ -143,15 +143,27 @@ impl Answered {
         let mut hits: Vec<Hit> = entries
             .map(|(place, hit)| Hit::read(hit, place, query))
             .collect();
-        if let Some(records) = naming::at(&self.body, "/links/records").and_then(Value::as_str) {
+        if let Some(records) = self.take_records_link() {
             for hit in &mut hits {
-                hit.cite_below(records);
+                hit.cite_below(&records);
             }
         }
         Hits {
             page: page::page(&self.body, hits),
             source_mix: page::source_mix(&self.body),
         }
+    }
+
+    /// Below which address the hits are, where a server in this process says it once for all. Each result has its whole address,
+    /// so it goes.
+    fn take_records_link(&mut self) -> Option<String> {
+        let body = self.body.as_object_mut()?;
+        let links = body.get("links")?.as_object()?;
+        let records = links.get("records")?.as_str()?.to_owned();
+        if links.len() == 1 {
+            body.shift_remove("links");
+        }
+        Some(records)
     }
 
     /// How long each hit is as JSON, in its order.
