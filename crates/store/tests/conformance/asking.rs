@@ -397,6 +397,26 @@ fn a_neighbour_with_a_common_word_is_found_by_it_as_well() {
     });
 }
 
+// FI-20: what two neighbours say together answers better than what both say alike.
+#[test]
+fn words_that_neighbours_say_count_in_part() {
+    on_every_backend(|store| {
+        add(store, &threaded(), "work");
+        let mut all = vec![
+            said("ferry", "t1", 1, "The ferry then"),
+            said("bergen", "t1", 2, "Bergen at last"),
+            said("twice", "t2", 1, "The ferry then"),
+            said("again", "t2", 2, "The ferry then"),
+        ];
+        // The other word is less rare, so a neighbour that has it lends less than one that has the first.
+        let filler = (0..4).map(|at| said(&format!("f{at}"), &format!("f{at}"), 1, "Bergen again"));
+        all.extend(filler);
+        write(store, "work", all);
+        let found = keys(&ask(store, "ferry Bergen", vec![conversations()]));
+        assert_eq!(found[..3], ["ferry", "twice", "again"]);
+    });
+}
+
 // FI-11: pages go on exactly, in the same order, with neighbours among the hits.
 #[test]
 fn pages_of_a_question_are_one_ranking() {

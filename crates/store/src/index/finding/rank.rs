@@ -244,7 +244,7 @@ fn current(
     let mut lent = placed(search, selection, floor, ties)?.into_iter();
     let score = match lent.find(|one| one.row == last.row) {
         Some(lent) => Some(lent.score),
-        None => search.scores_of(floor, &mut [address])?.remove(&address),
+        None => search.score_of(address, floor)?,
     };
     Ok(Some(AfterScore {
         score: score.unwrap_or(last.score),

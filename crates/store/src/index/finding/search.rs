@@ -258,15 +258,13 @@ impl<'q> Search<'q> {
         clauses & self.question.required == self.question.required
     }
 
-    /// What some admitted documents score by themselves.
-    pub(super) fn scores_of(
+    /// Which of some admitted documents match, and by what.
+    pub(super) fn matches_among(
         &self,
-        floor: f32,
         documents: &mut [DocAddress],
-    ) -> tantivy::Result<HashMap<DocAddress, f32>> {
+    ) -> tantivy::Result<HashMap<DocAddress, Match>> {
         documents.sort_unstable();
-        let mut coverages = Coverages::new(self.question);
-        let mut scores = HashMap::new();
+        let mut matches = HashMap::new();
         for lookups in self.whole()? {
             let ordinal = lookups.gate.segment.ordinal;
             let here = documents.iter().filter(|one| one.segment_ord == ordinal);
@@ -275,14 +273,25 @@ impl<'q> Search<'q> {
                 continue;
             }
             matches_of(lookups, &here, &mut |found| {
-                let coverage = coverages.of(found.clauses);
-                if self.has_required(found.clauses) && coverage >= floor {
-                    let address = DocAddress::new(ordinal, found.document);
-                    scores.insert(address, score(found.sum, coverage));
+                if self.has_required(found.clauses) {
+                    matches.insert(DocAddress::new(ordinal, found.document), found);
                 }
             })?;
         }
-        Ok(scores)
+        Ok(matches)
+    }
+
+    /// What an admitted document scores by itself, if it covers so much of the question.
+    pub(super) fn score_of(
+        &self,
+        document: DocAddress,
+        floor: f32,
+    ) -> tantivy::Result<Option<f32>> {
+        let found = self.matches_among(&mut [document])?.remove(&document);
+        Ok(found.and_then(|found| {
+            let coverage = self.question.coverage(found.clauses);
+            (coverage >= floor).then(|| score(found.sum, coverage))
+        }))
     }
 
     /// Hands over all documents that match, in no particular order, and returns how many there are.
@@ -352,7 +361,7 @@ fn can_matter(
     clippy::cast_possible_truncation,
     reason = "scores are compared as floats of single precision"
 )]
-fn score(sum: f64, coverage: f32) -> f32 {
+pub(super) fn score(sum: f64, coverage: f32) -> f32 {
     sum as f32 * coverage
 }
 

@@ -1,5 +1,6 @@
-//! Conversations: what is said next to a good answer often is the answer, with none of the words of the question. So the best
-//! documents lend a part of their score to their neighbours in the same conversation.
+//! Conversations: what is said next to a good answer often is the answer, with none of the words of the question, or with some of
+//! them where its neighbour has the others. So the best documents lend to their neighbours in the same conversation: a part of
+//! their score, and a part of what they cover of the question.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,13 +11,16 @@ use tantivy::schema::Field;
 use tantivy::{DocAddress, DocId};
 
 use super::rank::{Found, NEIGHBOURS};
-use super::search::Search;
+use super::search::{Search, score};
+use super::selection::Coverages;
 use super::{Gate, Searched};
 use crate::index::engine::Segment;
 use crate::stop;
 
 /// What a document lends of its own score to a neighbour that has words of the question, too.
 const SHARE: f32 = 0.3;
+/// How much a word of the question counts for coverage that a lender beside a document has, and the document has not.
+const BESIDE: f32 = 0.5;
 /// What it lends to those without any before it, and to those after it: an answer follows its question.
 const SILENT_SHARES: [f32; 2] = [0.2, 0.4];
 /// After how many hidden documents in a row cancellation is checked.
@@ -65,22 +69,83 @@ struct Position {
     row: u64,
 }
 
-/// What a document gets from its best neighbours.
+/// What a document gets from lenders beside it.
+#[derive(Default)]
 struct Loan {
     row: u64,
+    /// The clauses that they hold, one bit each.
+    clauses: u64,
+    /// A share of what the best of them scores.
     share: f32,
     /// Instead, if it has no word of the question; and from which row.
     silent_share: f32,
     lender: u64,
 }
 
-/// The lenders and their neighbours, with what they score in the end.
+/// A lender and a document beside it.
+struct Pair {
+    lender: DocAddress,
+    lender_row: u64,
+    neighbour: DocAddress,
+    row: u64,
+    silent_share: f32,
+}
+
+/// The neighbours of the lenders, with what they score in the end.
 pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Found>> {
+    let pairs = pairs(search, lenders)?;
+    let mut addresses: Vec<DocAddress> = pairs.iter().map(|pair| pair.neighbour).collect();
+    addresses.extend(lenders.iter().map(|lender| lender.address));
+    addresses.sort_unstable();
+    addresses.dedup();
+    // What neighbours hold of the question counts, however little they cover: the cut is for those that nobody lends to.
+    let matches = search.matches_among(&mut addresses)?;
+    let clauses = |address: &DocAddress| matches.get(address).map_or(0, |found| found.clauses);
+    let mut loans: HashMap<DocAddress, Loan> = HashMap::new();
+    for pair in &pairs {
+        let loan = loans.entry(pair.neighbour).or_default();
+        loan.row = pair.row;
+        loan.clauses |= clauses(&pair.lender);
+    }
+    let mut coverages = Coverages::new(search.question);
+    let mut scores: HashMap<DocAddress, f32> = HashMap::new();
+    for (address, found) in &matches {
+        let beside = loans.get(address).map_or(0, |loan| loan.clauses);
+        let own = coverages.of(found.clauses);
+        let both = coverages.of(found.clauses | beside);
+        let coverage = own + BESIDE * (both - own);
+        scores.insert(*address, score(found.sum, coverage));
+    }
+    let score_of = |address: &DocAddress| scores.get(address).copied();
+    for pair in &pairs {
+        let Some(loan) = loans.get_mut(&pair.neighbour) else {
+            continue;
+        };
+        let lends = score_of(&pair.lender).unwrap_or_default();
+        loan.share = loan.share.max(lends * SHARE);
+        let silent_share = lends * pair.silent_share;
+        if silent_share > loan.silent_share {
+            loan.silent_share = silent_share;
+            loan.lender = pair.lender_row;
+        }
+    }
+    let found = loans.into_iter().map(|(address, loan)| {
+        let (score, lender) = match score_of(&address) {
+            Some(own) => (own + loan.share, None),
+            None => (loan.silent_share, Some(loan.lender)),
+        };
+        Found::lent(score, loan.row, address, lender)
+    });
+    Ok(found.collect())
+}
+
+/// Each lender with each document beside it in its conversation.
+fn pairs(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Pair>> {
     let mut threads = Threads {
         gates: &search.question.statistics.searched.gates,
         opened: HashMap::new(),
     };
-    let mut loans: HashMap<DocAddress, Loan> = HashMap::new();
+    let mut pairs = Vec::with_capacity(lenders.len() * NEIGHBOURS);
     for lender in lenders {
         if stop::asked() {
             break;
@@ -88,35 +153,17 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
         let Some(position) = threads.position(lender.address)? else {
             continue;
         };
-        for (side, part) in threads.sides(&position)?.into_iter().zip(SILENT_SHARES) {
-            for (row, address) in side {
-                // Lenders come best first, so the first one lends most to what has words.
-                let loan = loans.entry(address).or_insert(Loan {
-                    row,
-                    share: lender.score * SHARE,
-                    silent_share: 0.0,
-                    lender: lender.row,
-                });
-                let silent_share = lender.score * part;
-                if silent_share > loan.silent_share {
-                    loan.silent_share = silent_share;
-                    loan.lender = lender.row;
-                }
-            }
+        for (side, silent_share) in threads.sides(&position)?.into_iter().zip(SILENT_SHARES) {
+            pairs.extend(side.into_iter().map(|(row, neighbour)| Pair {
+                lender: lender.address,
+                lender_row: lender.row,
+                neighbour,
+                row,
+                silent_share,
+            }));
         }
     }
-    let mut addresses: Vec<DocAddress> = loans.keys().copied().collect();
-    // What they hold of the question counts, however little of it they cover: the cut is for those that nobody lends to.
-    let own = search.scores_of(0.0, &mut addresses)?;
-    let mut found: Vec<Found> = Vec::with_capacity(loans.len());
-    for (address, loan) in loans {
-        let (score, lender) = match own.get(&address) {
-            Some(own) => (own + loan.share, None),
-            None => (loan.silent_share, Some(loan.lender)),
-        };
-        found.push(Found::lent(score, loan.row, address, lender));
-    }
-    Ok(found)
+    Ok(pairs)
 }
 
 /// For each of some rows, those of the admitted documents right before and right after it in its conversation.
