@@ -61,9 +61,9 @@ struct ChangesToken {
     made: Fixed,
 }
 
-/// The token of a search is written as bytes, so that it is short: the rank, the generation, then in five bytes each row, version,
+/// The token of a search is written as bytes, so that it is short: the rank, then in five bytes each row, generation, version,
 /// digest of what is searched, and when it was made. A score takes four bytes, a time eight.
-const SEARCH_NUMBERS: usize = 4;
+const SEARCH_NUMBERS: usize = 5;
 const SHORT: usize = 5;
 const SHORT_MAX: u64 = (1 << (8 * SHORT)) - 1;
 /// Stands for the time of what has none.
@@ -166,10 +166,9 @@ impl Tokens<'_> {
             Rank::Score(score) => score.to_le_bytes().to_vec(),
             Rank::Time(time) => time.map_or(NO_TIME, |time| time.0).to_le_bytes().to_vec(),
         };
-        message.extend(at.generation.to_le_bytes());
         // Only tells tokens apart; it may begin again after twelve days.
         let made = self.now.0.cast_unsigned() & SHORT_MAX;
-        let numbers: [u64; SEARCH_NUMBERS] = [at.row, at.version, searched, made];
+        let numbers: [u64; SEARCH_NUMBERS] = [at.row, at.generation, at.version, searched, made];
         if numbers.iter().any(|number| *number > SHORT_MAX) {
             return Err(CursorError::Payload);
         }
@@ -184,23 +183,22 @@ impl Tokens<'_> {
     pub(crate) fn open_search(&self, token: &str) -> Result<(SearchPosition, u64), CursorError> {
         let message = seal::open_bytes(self.key, TokenKind::Search, &self.binding, token)?;
         let opened = || {
-            let (rest, numbers) = message.split_last_chunk::<{ SEARCH_NUMBERS * SHORT }>()?;
-            let (rank, generation) = rest.split_last_chunk::<8>()?;
+            let (rank, numbers) = message.split_last_chunk::<{ SEARCH_NUMBERS * SHORT }>()?;
             let rank = if let [a, b, c, d] = *rank {
                 Rank::Score(f32::from_le_bytes([a, b, c, d]))
             } else {
                 let time = i64::from_le_bytes(rank.try_into().ok()?);
                 Rank::Time(Some(Instant(time)).filter(|_| time != NO_TIME))
             };
-            Some((rank, u64::from_le_bytes(*generation), numbers))
+            Some((rank, numbers))
         };
-        let (rank, generation, numbers) = opened().ok_or(CursorError::Foreign)?;
+        let (rank, numbers) = opened().ok_or(CursorError::Foreign)?;
         let mut numbers = numbers.chunks(SHORT).map(|short| {
             let bytes = short.iter().rev();
             bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
         });
         let mut next = || numbers.next().ok_or(CursorError::Foreign);
-        let (row, version, searched) = (next()?, next()?, next()?);
+        let (row, generation, version, searched) = (next()?, next()?, next()?, next()?);
         let position = SearchPosition {
             rank,
             row,
@@ -243,12 +241,12 @@ mod tests {
             let at = SearchPosition {
                 rank,
                 row: 3,
-                generation: u64::MAX,
+                generation: SHORT_MAX,
                 version: 6,
             };
             let token = tokens.search(at, 7).unwrap();
             assert_eq!(tokens.open_search(&token).unwrap(), (at, 7));
-            assert!(token.len() <= 70, "{}", token.len());
+            assert!(token.len() <= 66, "{}", token.len());
         }
         let at = PagePosition {
             sort: SortValue::Real(-0.5),

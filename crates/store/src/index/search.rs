@@ -133,7 +133,8 @@ impl RecordIndex {
         let times = Times::for_request(&view, request, &restrictions).map_err(&failed)?;
         let search = finding::Search::new(&question, request.by_year.then_some(&times));
         let vectors = self.look_up_vectors(meant, &entries)?;
-        let generation = view.generation.wrapping_add(vectors.generation);
+        // As much of it as a cursor holds.
+        let generation = view.generation.wrapping_add(vectors.generation) >> 24;
         let is_other = |after: SearchPosition| after.generation != generation;
         let asked = PageQuery {
             request,
