@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::formats;
-use crate::memory::Memory;
+use crate::memory::{Memory, refused_codes};
 use ingest::container::{Limits, walk};
 use ingest::{Export, ImportReport};
 use tempfile::TempDir;
@@ -75,6 +75,47 @@ fn a_list_of_meta_keeps_what_stands_around_a_broken_entry_and_before_its_end() {
     let store = formats::import_bytes(&case, taken[0], comments.as_bytes());
     assert_eq!(values(&store, "posts", "text"), ["none", "one"]);
     assert_eq!(values(&store, "posts", "kind"), ["comment", "comment"]);
+}
+
+#[test]
+fn a_conversation_that_broke_off_keeps_what_stood_before() {
+    let chat = r#"{"participants":[{"name":"Jo"},{"name":"Ida"}],"messages":[
+        {"sender_name":"Jo","timestamp_ms":1704489330000,"content":"two"},
+        {"sender_name":"Jo","timestamp_ms":1704489320000,"content":"one"},
+        {"sender_name":"Jo","timestamp_ms":17044893"#;
+    let store = Memory::with_export(Export::FACEBOOK);
+    let path = "messages/inbox/jo_1/message_1.json";
+    let report = import(&store, Export::FACEBOOK, &[(path, chat)]);
+    assert_eq!((report.added, report.rejected), (2, 1));
+    assert_eq!(values(&store, "messages", "text"), ["one", "two"]);
+    assert_eq!(
+        values(&store, "messages", "conversation_id"),
+        ["jo_1", "jo_1"]
+    );
+}
+
+#[test]
+fn a_file_of_meta_may_be_larger_than_what_is_held_unless_it_is_a_conversation() {
+    let long = "x".repeat(51 << 20);
+    let comment = |said: &str| {
+        format!(r#"{{"timestamp":1704001000,"data":[{{"comment":{{"comment":"{said}"}}}}]}}"#)
+    };
+    let entries = [comment("one"), comment(&long), comment("two")].join(",\n");
+    let comments = format!(r#"{{"comments_v2":[{entries}]}}"#);
+    let chat = format!(r#"{{"participants":[{{"name":"Jo"}}],"messages":[],"title":"{long}"}}"#);
+    let store = Memory::with_export(Export::FACEBOOK);
+    let files = [
+        ("comments/comments.json", comments.as_str()),
+        ("messages/inbox/jo_1/message_1.json", chat.as_str()),
+    ];
+    let report = import(&store, Export::FACEBOOK, &files);
+    assert_eq!(values(&store, "posts", "text"), ["one", "two"]);
+    let mut refused = refused_codes(&report);
+    refused.sort();
+    assert_eq!(refused, ["1 line_too_long", "2 line_too_long"]);
+    let advice = report.rejections.iter();
+    let advice = advice.filter(|one| one.message.contains("ask for fewer years at a time"));
+    assert_eq!(advice.count(), 1);
 }
 
 #[test]

@@ -45,6 +45,9 @@ const OWNER: &str = "owner";
 const TABLE: &[u8] = b"ID,Timestamp,";
 const COLUMNS: [&str; 4] = ["ID", "Timestamp", "Contents", "Attachments"];
 
+/// All that is said of a channel that is gone.
+const CHANNEL: [&str; 3] = ["id", "type", "name"];
+
 fn recognise(file: &Candidate<'_>) -> Verdict {
     if file.head.starts_with(TABLE) {
         return has_columns(file.head, &COLUMNS).into();
@@ -52,9 +55,10 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     let (members, id) = first_members(file.head, "id");
     let has = |name: &str| members.iter().any(|member| member == name);
     let is_list = file.head.trim_ascii_start().starts_with(b"[");
+    let is_of_channel = |name: &String| CHANNEL.contains(&name.as_str());
     let is_channel = id.is_some_and(|id| is_snowflake(&id))
         && has("type")
-        && (has("recipients") || has("guild"));
+        && (has("recipients") || has("guild") || members.iter().all(is_of_channel));
     match file.file_name() {
         _ if is_list && COLUMNS.iter().all(|name| has(name)) => Verdict::Takes,
         // Where the first message is broken, the folder tells.
@@ -416,6 +420,11 @@ mod tests {
             (
                 "{\"id\": \"112233445566778899\", \"type\": \"DM\", \"recipients\": []}",
                 true,
+            ),
+            ("{\"id\": \"112233445566778899\", \"type\": 0}", true),
+            (
+                "{\"id\": \"112233445566778899\", \"type\": 0, \"price\": 1}",
+                false,
             ),
             (
                 "{\"id\": \"a\", \"type\": \"DM\", \"recipients\": []}",

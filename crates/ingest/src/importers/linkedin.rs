@@ -57,7 +57,7 @@ const LEFT: [&str; 14] = [
 ];
 
 /// The same with names that anybody may give a table, and what those of the archive begin with.
-const LEFT_WITH: [(&str, &str); 9] = [
+const LEFT_WITH: [(&str, &str); 10] = [
     ("Education.csv", "School Name,"),
     ("Invitations.csv", "From,To,Sent At"),
     ("Learning.csv", "Content Title,"),
@@ -67,6 +67,7 @@ const LEFT_WITH: [(&str, &str); 9] = [
     ("SearchQueries.csv", "Time,Search Query"),
     ("Skills.csv", "Name\n"),
     ("Skills.csv", "Name\r"),
+    ("Votes.csv", "Date,Link,OptionText"),
 ];
 
 fn recognise(file: &Candidate<'_>) -> Verdict {

@@ -1,6 +1,7 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
+mod conversations;
 mod lists;
 mod recognising;
 mod texts;
@@ -10,6 +11,7 @@ use std::io::BufRead as _;
 
 use serde_json::Value;
 
+use self::conversations::{Conversation, before_the_end, millis_of};
 use self::lists::{Listed, MEMBERS, OF_PEOPLE, listed_in};
 use self::recognising::{is_of_instagram, recognise};
 pub(crate) use self::texts::mended_text;
@@ -375,47 +377,6 @@ impl Meta {
     }
 }
 
-/// A conversation, of which each message says where it belongs.
-struct Conversation {
-    id: String,
-    title: String,
-    people: Vec<String>,
-}
-
-impl Conversation {
-    /// Reads what stands beside the messages. `path` is of the file. Conversations that were encrypted on the way are a file each,
-    /// and name their people as texts.
-    fn read(value: &Value, path: &str) -> Self {
-        let people = list(value, "participants").iter();
-        let people = people.filter_map(|one| text(one, "name").or_else(|| one.as_str()));
-        let people: Vec<String> = people.map(str::to_owned).collect();
-        if let Some(thread) = text(value, "threadName") {
-            let (name, number) = thread.rsplit_once('_').unwrap_or((thread, ""));
-            let is_numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-            return Self {
-                id: thread.to_owned(),
-                title: if is_numbered { name } else { thread }.to_owned(),
-                people,
-            };
-        }
-        let folder = path.rsplit('/').nth(1).unwrap_or_default();
-        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
-        let title = text(value, "title").map(str::to_owned);
-        Self {
-            id: thread.unwrap_or(folder).to_owned(),
-            title: title.unwrap_or_else(|| people.join(", ")),
-            people,
-        }
-    }
-}
-
-fn millis_of(message: &Value) -> Option<i64> {
-    let millis = message
-        .get("timestamp_ms")
-        .or_else(|| message.get("timestamp"));
-    millis.and_then(Value::as_i64)
-}
-
 /// Adds what was liked or saved: whose it is, where it stands and when.
 fn add_like(
     kind: &str,
@@ -476,7 +437,15 @@ fn labelled_reaction(value: &Value, made: &mut Made) {
 
 impl Converter for Meta {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let value = mended(parse_json(piece)?);
+        let value = match serde_json::from_slice::<Value>(piece) {
+            Err(error) if error.is_eof() => {
+                self.conversation(&mended(before_the_end(piece)), made);
+                let why = "the file ends too early. What stood before is imported; export it anew and import it again";
+                return Err(malformed(why));
+            }
+            Err(error) => return Err(malformed(format!("it is not JSON: {error}"))),
+            Ok(value) => mended(value),
+        };
         if value.get("messages").is_some() {
             self.conversation(&value, made);
             return Ok(());

@@ -73,6 +73,13 @@ fn is_lone(columns: &[&str], file: &Candidate<'_>) -> bool {
         || (columns.contains(&"username") && file.file_name() == "friends.csv")
 }
 
+/// What tables begin with that are left and have names that anybody may give.
+const LEFT_WITH: [&[u8]; 3] = [
+    b"statistic,value",
+    b"announcement_id,",
+    b"post_id,user_selection",
+];
+
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let begins = ["id,permalink", "message_id,", "username,note"];
     if !begins
@@ -89,7 +96,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
                 Verdict::Leaves("tables of Reddit that hold no posts or messages")
             }
             // Anybody may call a table so.
-            "statistics.csv" if file.head.starts_with(b"statistic,value") => {
+            "statistics.csv" | "announcements.csv" | "poll_votes.csv"
+                if LEFT_WITH.iter().any(|begin| file.head.starts_with(begin)) =>
+            {
                 Verdict::Leaves("tables of Reddit that hold no posts or messages")
             }
             "saved_posts.csv" | "post_votes.csv" => {
