@@ -22,6 +22,7 @@ pub(crate) fn named_in(head: &[u8], path: &str) -> Option<(Export, String)> {
         "personal_information.json" => (Export::INSTAGRAM, instagram(&text)?),
         "profile_information.json" => (Export::FACEBOOK, facebook(&text)?),
         "Profile.csv" => (Export::LINKEDIN, linkedin(head)?),
+        "statistics.csv" => (Export::REDDIT, reddit(&text)?),
         name if name.starts_with("repositories_0") => (Export::GITHUB, github(&text)?),
         _ => match Export::recognise(head, path)? {
             Recognised::Export { export, .. } if export == Export::TELEGRAM => {
@@ -138,6 +139,15 @@ fn linkedin(head: &[u8]) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
+/// Rows of what the account has, of which one is its name.
+fn reddit(text: &str) -> Option<String> {
+    let mut lines = text.lines();
+    lines.next().filter(|header| *header == "statistic,value")?;
+    lines
+        .find_map(|line| line.strip_prefix("account name,"))
+        .map(str::to_owned)
+}
+
 /// Whose the repositories are, if all are of one owner.
 fn github(text: &str) -> Option<String> {
     let mut owners: Vec<String> = each_said(text, "owner").collect();
@@ -171,7 +181,7 @@ mod tests {
         "From - Mon Mar 04 10:11:12 2024\nDelivered-To: Ida@example.org\nSubject: x\n\n";
 
     /// Where a file stands, what it begins with, and the account that it names.
-    const CASES: [(&str, &str, Option<&str>); 17] = [
+    const CASES: [(&str, &str, Option<&str>); 18] = [
         (
             "a/user.json",
             r#"{"id":"user-1","email":"ida@example.org"}"#,
@@ -227,6 +237,11 @@ mod tests {
             "Profile.csv",
             "First Name,Last Name,Maiden Name\nIda,Lund,\n",
             Some("Ida Lund"),
+        ),
+        (
+            "statistics.csv",
+            "statistic,value\nexport time,2024-01-06 00:00:00 UTC\naccount name,ida_l\n",
+            Some("ida_l"),
         ),
         (
             "repositories_000001.json",

@@ -156,7 +156,7 @@ impl Shape {
         json!({
             "protocol_version": "0.1.0",
             "source": {"kind": "connector", "id": format!("https://pdpp.dev/connectors/{}", self.key)},
-            "declaration_version": "4",
+            "declaration_version": "5",
             "publisher": {"id": "https://pdpp.dev"},
             "display": {"name": self.name},
             "streams": streams,

@@ -4,6 +4,7 @@
 mod archives;
 mod browser;
 mod calendar;
+mod chats;
 mod contacts;
 mod containers;
 mod csv;

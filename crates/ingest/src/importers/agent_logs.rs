@@ -100,6 +100,9 @@ fn lines<'h>(file: &'h Candidate<'_>) -> impl Iterator<Item = Value> + 'h {
     lines.filter_map(|line| serde_json::from_slice(line).ok())
 }
 
+/// What agents keep beside their sessions.
+const NO_LOG: &str = "lists of what was asked of an agent, which stands in its sessions";
+
 fn recognise_claude_code(file: &Candidate<'_>) -> Verdict {
     if !file.head.trim_ascii_start().starts_with(b"{\"") {
         return Verdict::Unlike;
@@ -113,6 +116,12 @@ fn recognise_claude_code(file: &Candidate<'_>) -> Verdict {
     };
     // A first line may be longer than what was read of it.
     let head = String::from_utf8_lossy(file.head);
+    let is_history =
+        |line: Value| line.get("pastedContents").is_some() && line.get("display").is_some();
+    let is_index = file.file_name() == "sessions-index.json" && head.contains("\"entries\"");
+    if is_index || lines(file).take(1).any(is_history) {
+        return Verdict::Leaves(NO_LOG);
+    }
     let begins = head.contains("\"parentUuid\":") && head.contains("\"sessionId\":");
     (begins || lines(file).take(5).any(is_known)).into()
 }
@@ -130,6 +139,9 @@ fn recognise_codex(file: &Candidate<'_>) -> Verdict {
     let first = String::from_utf8_lossy(first.get(..first.len().min(2_000)).unwrap_or_default());
     let is_current = first.contains("\"type\":\"session_meta\"");
     let said = |name: &str| text(&parsed, name).is_some();
+    if said("session_id") && said("text") && parsed.get("ts").is_some() {
+        return Verdict::Leaves(NO_LOG);
+    }
     let begins_older = said("id") && said("timestamp") && parsed.get("instructions").is_some();
     let is_older = file.file_name().starts_with("rollout-")
         && first.contains("\"timestamp\"")

@@ -45,6 +45,9 @@ const OWNER: &str = "owner";
 const TABLE: &[u8] = b"ID,Timestamp,";
 const COLUMNS: [&str; 4] = ["ID", "Timestamp", "Contents", "Attachments"];
 
+/// All that is said of a channel that is gone.
+const CHANNEL: [&str; 3] = ["id", "type", "name"];
+
 fn recognise(file: &Candidate<'_>) -> Verdict {
     if file.head.starts_with(TABLE) {
         return has_columns(file.head, &COLUMNS).into();
@@ -52,11 +55,16 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     let (members, id) = first_members(file.head, "id");
     let has = |name: &str| members.iter().any(|member| member == name);
     let is_list = file.head.trim_ascii_start().starts_with(b"[");
+    let is_of_channel = |name: &String| CHANNEL.contains(&name.as_str());
     let is_channel = id.is_some_and(|id| is_snowflake(&id))
         && has("type")
-        && (has("recipients") || has("guild"));
+        && (has("recipients") || has("guild") || members.iter().all(is_of_channel));
     match file.file_name() {
         _ if is_list && COLUMNS.iter().all(|name| has(name)) => Verdict::Takes,
+        // Where the first message is broken, the folder tells.
+        "messages.json" if is_list && has("ID") && channel_of(file.path).is_some() => {
+            Verdict::Takes
+        }
         _ if has("id") && has("username") && has("relationships") => Verdict::Before(0),
         "channel.json" if has("id") && has("type") => Verdict::Before(1),
         _ if is_channel => Verdict::Before(1),
@@ -67,7 +75,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         {
             Verdict::Before(1)
         }
-        name if is_left(file, name) => {
+        name if is_left(file, name) || (is_list && has("user_id") && has("action_type")) => {
             Verdict::Leaves("parts of a Discord package that hold no messages")
         }
         "messages.json" if is_list && has("ID") => Verdict::Misses(
@@ -93,7 +101,15 @@ fn is_snowflake(id: &str) -> bool {
     (15..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether it is a part of the package that is of no use here: all that stands in its other folders, and the words at its front.
+/// The channel that the folder of a file is of, which is called `c` and its number; without the `c` in older packages.
+fn channel_of(path: &str) -> Option<&str> {
+    let folder = path.rsplit('/').nth(1)?;
+    let id = folder.strip_prefix('c').unwrap_or(folder);
+    is_number(id).then_some(id)
+}
+
+/// Whether it is a part of the package that is of no use here: all that stands in its other folders, and the words at its front. Archives
+/// are renamed, and folders are called in the language of the account but for those of servers, which have numbers.
 fn is_left(file: &Candidate<'_>, name: &str) -> bool {
     let path = file.path.to_ascii_lowercase();
     let is_of_package = |part: &str| matches!(part, "package" | "package.zip");
@@ -102,11 +118,17 @@ fn is_left(file: &Candidate<'_>, name: &str) -> bool {
         .skip_while(|part| !is_of_package(part))
         .nth(1);
     let is_event = name.starts_with("events-") && contains(file.head, "\"event_type\"");
+    let is_json = has_ending(name, "json");
+    let folder = path.rsplit('/').nth(1).unwrap_or_default();
+    let is_of_server = is_snowflake(folder) && contains(file.head, folder);
+    let is_words = name.eq_ignore_ascii_case("readme.txt")
+        && (contains(file.head, "Discord Data Package")
+            || (inside == Some("readme.txt") && contains(file.head, "Discord")));
     is_event
+        || is_words
+        || (is_json && (is_of_server || folder == "support_tickets"))
         || match inside.unwrap_or_default() {
-            "readme.txt" => contains(file.head, "Discord"),
-            "account" | "activities" | "activity" | "ads" | "programs" | "servers"
-            | "support_tickets" => has_ending(name, "json"),
+            "account" | "activities" | "activity" | "ads" | "programs" | "servers" => is_json,
             _ => false,
         }
 }
@@ -116,8 +138,8 @@ fn contains(head: &[u8], text: &str) -> bool {
 }
 
 struct Discord<'a> {
-    /// The channel that the folder of the file is of.
-    channel: String,
+    /// The channel that the folder of the file is of, if it is of one.
+    channel: Option<String>,
     /// Whether the file is a table.
     is_table: bool,
     companions: &'a Companions,
@@ -125,10 +147,8 @@ struct Discord<'a> {
 
 impl<'a> Discord<'a> {
     fn new(input: &Input, companions: &'a Companions) -> Self {
-        let folder = input.path().rsplit('/').nth(1).unwrap_or_default();
-        let channel = folder.strip_prefix('c').unwrap_or(folder).to_owned();
         Self {
-            channel,
+            channel: channel_of(input.path()).map(str::to_owned),
             is_table: false,
             companions,
         }
@@ -149,11 +169,12 @@ impl<'a> Discord<'a> {
         let moment = table::iso(time).filter(|moment| moment.has_time);
         let moment =
             moment.ok_or_else(|| malformed("the message has no time").in_field("Timestamp"))?;
+        let channel = self.channel.as_deref();
         let message = Message {
             id,
-            conversation_id: self.channel.clone(),
-            conversation: self.companions.name(&self.channel),
-            participants: self.people_of(&self.channel),
+            conversation_id: channel.unwrap_or_default().to_owned(),
+            conversation: channel.and_then(|channel| self.companions.name(channel)),
+            participants: channel.map_or_else(Vec::new, |channel| self.people_of(channel)),
             author: self.companions.name(OWNER),
             sent_at: Some(format!("{}Z", moment.text)),
             text: contents.map(|contents| self.plain(&contents)),
@@ -341,10 +362,52 @@ mod tests {
             ("account/user_data_exports/x.json", "{}", false),
             ("package/notes.json", "{}", false),
             ("README.txt", "Thanks for using Discord", false),
+            // Renamed, and in another language.
+            (
+                "discord-2024.zip/README.txt",
+                "Welcome to your Discord Data Package!",
+                true,
+            ),
+            (
+                "old.zip/Server/112233445566778899/guild.json",
+                "{\"id\":\"112233445566778899\",\"name\":\"x\"}",
+                true,
+            ),
+            (
+                "old.zip/Server/112233445566778899/audit-log.json",
+                "[{\"id\":\"1\",\"user_id\":\"2\",\"action_type\":1}]",
+                true,
+            ),
+            ("old.zip/112233445566778899/notes.json", "{}", false),
         ] {
             let head = head.as_bytes();
             let is_left = matches!(recognise(&Candidate { head, path }), Verdict::Leaves(_));
             assert_eq!(is_left, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_of_the_channel_whose_folder_it_stands_in() {
+        for (path, channel) in [
+            (
+                "x/messages/c112233445566778899/messages.json",
+                Some("112233445566778899"),
+            ),
+            (
+                "x/messages/112233445566778899/messages.csv",
+                Some("112233445566778899"),
+            ),
+            // A single file among downloads must not make the folder a conversation.
+            ("downloads/messages.json", None),
+            ("messages.json", None),
+        ] {
+            assert_eq!(channel_of(path), channel, "{path}");
+        }
+        // Its other messages were taken for a table, where the first one had no text.
+        let head = b"[{\"ID\": \"x\", \"Timestamp\": 5}]".as_slice();
+        for (path, takes) in [("c1/messages.json", true), ("messages.json", false)] {
+            let verdict = recognise(&Candidate { head, path });
+            assert_eq!(verdict == Verdict::Takes, takes, "{path}");
         }
     }
 
@@ -357,6 +420,11 @@ mod tests {
             (
                 "{\"id\": \"112233445566778899\", \"type\": \"DM\", \"recipients\": []}",
                 true,
+            ),
+            ("{\"id\": \"112233445566778899\", \"type\": 0}", true),
+            (
+                "{\"id\": \"112233445566778899\", \"type\": 0, \"price\": 1}",
+                false,
             ),
             (
                 "{\"id\": \"a\", \"type\": \"DM\", \"recipients\": []}",

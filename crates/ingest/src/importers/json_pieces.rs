@@ -11,6 +11,8 @@ pub(super) struct JsonPieces<R> {
     /// The members whose elements are wanted. Without any, an object is one piece.
     members: &'static [&'static str],
     state: State,
+    /// The member that is read, or was read last.
+    member: Option<&'static str>,
     line: u64,
 }
 
@@ -33,8 +35,14 @@ impl<R: BufRead> JsonPieces<R> {
             outline: Outline::new(reader),
             members,
             state: State::Begin,
+            member: None,
             line: 1,
         }
+    }
+
+    /// The member in whose list the piece stands that was taken.
+    pub(super) fn member(&self) -> Option<&'static str> {
+        self.member
     }
 
     /// The line at which the piece that was taken begins.
@@ -62,9 +70,14 @@ impl<R: BufRead> JsonPieces<R> {
                 State::Member => self.state = State::Object,
                 State::Object => match self.outline.member()? {
                     None => return self.ended(),
-                    Some(name) if !self.members.contains(&name.as_str()) => self.outline.skip()?,
-                    Some(_) if self.outline.enter(b'[')? => self.state = State::Member,
-                    Some(_) => self.outline.skip()?,
+                    Some(name) => {
+                        let known = self.members.iter().find(|known| **known == name);
+                        if known.is_some() && self.outline.enter(b'[')? {
+                            (self.state, self.member) = (State::Member, known.copied());
+                        } else {
+                            self.outline.skip()?;
+                        }
+                    }
                 },
                 State::List => return self.ended(),
                 State::End => return Ok(None),

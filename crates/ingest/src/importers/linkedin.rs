@@ -27,7 +27,7 @@ pub(crate) const EXPORT: Known = Known {
     },
 };
 
-type TakeRow = fn(&NamedRow, &Claims, &mut Made);
+type TakeRow = fn(&NamedRow, &Claims, &mut Made) -> Result<(), Rejection>;
 
 /// The columns of the tables that are read, and how their rows are.
 const TABLES: [(&[&str], TakeRow); 5] = [
@@ -57,7 +57,7 @@ const LEFT: [&str; 14] = [
 ];
 
 /// The same with names that anybody may give a table, and what those of the archive begin with.
-const LEFT_WITH: [(&str, &str); 9] = [
+const LEFT_WITH: [(&str, &str); 10] = [
     ("Education.csv", "School Name,"),
     ("Invitations.csv", "From,To,Sent At"),
     ("Learning.csv", "Content Title,"),
@@ -67,6 +67,7 @@ const LEFT_WITH: [(&str, &str); 9] = [
     ("SearchQueries.csv", "Time,Search Query"),
     ("Skills.csv", "Name\n"),
     ("Skills.csv", "Name\r"),
+    ("Votes.csv", "Date,Link,OptionText"),
 ];
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
@@ -115,16 +116,14 @@ fn moment(text: &str) -> Option<String> {
     ))
 }
 
-fn at(row: &NamedRow, column: &str) -> Option<String> {
-    row.get(column).and_then(|text| moment(&text))
+fn at(row: &NamedRow, column: &str) -> Result<Option<String>, Rejection> {
+    row.time(column, moment)
 }
 
-fn message(row: &NamedRow, claims: &Claims, made: &mut Made) {
+fn message(row: &NamedRow, claims: &Claims, made: &mut Made) -> Result<(), Rejection> {
     let conversation = row.get("CONVERSATION ID").unwrap_or_default();
-    let (from, date) = (row.get("FROM"), row.get("DATE").unwrap_or_default());
-    let Some(sent_at) = moment(&date) else {
-        return made.reject(format!("a message has no time in DATE: '{date}'"));
-    };
+    let from = row.get("FROM");
+    let sent_at = at(row, "DATE")?.ok_or_else(|| malformed("a message has no time in 'DATE'"))?;
     let content = row.get("CONTENT");
     let telling = format!("{conversation}\n{from:?}\n{content:?}");
     let key = format!("{}-{}", sent_at.replace(':', ""), short_hash(&telling));
@@ -158,9 +157,10 @@ fn message(row: &NamedRow, claims: &Claims, made: &mut Made) {
         ..Message::default()
     };
     made.add("messages", one.record());
+    Ok(())
 }
 
-fn connection(row: &NamedRow, _: &Claims, made: &mut Made) {
+fn connection(row: &NamedRow, claims: &Claims, made: &mut Made) -> Result<(), Rejection> {
     let names = [row.get("First Name"), row.get("Last Name")];
     let name = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let url = row.get("URL");
@@ -169,22 +169,33 @@ fn connection(row: &NamedRow, _: &Claims, made: &mut Made) {
         .and_then(|url| url.trim_end_matches('/').rsplit('/').next());
     // Those who closed their account have neither.
     if name.is_empty() && url.is_none() {
-        return;
+        return Ok(());
     }
+    let since = at(row, "Connected On")?;
+    // Without an address there is only the name, which several may have.
+    let id = match id {
+        Some(id) => id.to_owned(),
+        None if claims.take(&format!("contact-{name}"), &since) => name.clone(),
+        None => format!(
+            "{name}#{}",
+            short_hash(since.as_deref().unwrap_or_default())
+        ),
+    };
     let person = Person {
-        id: id.map_or_else(|| name.clone(), str::to_owned),
+        id,
         name: Some(name),
         kind: "contact",
         email: row.get("Email Address"),
         company: row.get("Company"),
         position: row.get("Position"),
-        since: at(row, "Connected On"),
+        since,
         url,
     };
     made.add("people", person.record());
+    Ok(())
 }
 
-fn share(row: &NamedRow, _: &Claims, made: &mut Made) {
+fn share(row: &NamedRow, _: &Claims, made: &mut Made) -> Result<(), Rejection> {
     let links = [row.get("SharedUrl"), row.get("MediaUrl")];
     let url = row.get("ShareLink");
     // Every line of what was written is quoted once more.
@@ -195,39 +206,42 @@ fn share(row: &NamedRow, _: &Claims, made: &mut Made) {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
         kind: "post",
         text: said,
-        created_at: at(row, "Date"),
+        created_at: at(row, "Date")?,
         url,
         links: links.into_iter().flatten().collect(),
         visibility: row.get("Visibility"),
         ..Post::default()
     };
     made.add("posts", post.record());
+    Ok(())
 }
 
-fn comment(row: &NamedRow, _: &Claims, made: &mut Made) {
+fn comment(row: &NamedRow, _: &Claims, made: &mut Made) -> Result<(), Rejection> {
     let url = row.get("Link");
     let post = Post {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
         kind: "comment",
         text: row.get("Message"),
-        created_at: at(row, "Date"),
+        created_at: at(row, "Date")?,
         in_reply_to: url.clone(),
         url,
         ..Post::default()
     };
     made.add("posts", post.record());
+    Ok(())
 }
 
-fn reaction(row: &NamedRow, _: &Claims, made: &mut Made) {
+fn reaction(row: &NamedRow, _: &Claims, made: &mut Made) -> Result<(), Rejection> {
     let url = row.get("Link");
     let like = Like {
         id: short_hash(&format!("{url:?}\n{:?}", row.get("Date"))),
         kind: row.get("Type").unwrap_or_default().to_ascii_lowercase(),
-        created_at: at(row, "Date"),
+        created_at: at(row, "Date")?,
         url,
         ..Like::default()
     };
     made.add("likes", like.record());
+    Ok(())
 }
 
 /// Messages of one second, person and text that are told apart.
@@ -242,8 +256,7 @@ impl Converter for LinkedIn {
         let row = NamedRow::read(piece)?;
         let table = TABLES.iter().find(|(columns, _)| row.has(columns));
         let (_, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
-        take(&row, &self.claims, made);
-        Ok(())
+        take(&row, &self.claims, made)
     }
 
     fn note(&self) -> Option<String> {

@@ -23,13 +23,17 @@ pub(crate) const EXPORT: Known = Known {
     contents: "posts and boosts, likes, bookmarks and who is followed; pictures are named, not kept",
     recognise,
     importer: |input, acceptor, _| {
-        let kind = match input.stem() {
-            "bookmarks" => "bookmark",
-            _ => "like",
-        };
+        let is_named = input.stem() == "bookmarks";
         let mut reader = input.into_reader();
         // What cannot be read is told when it is read.
-        let table = reader.fill_buf().ok().and_then(followed);
+        let head = reader.fill_buf().unwrap_or_default();
+        let table = followed(head);
+        let is_said = first_members(head, "id").1.as_deref() == Some("bookmarks.json");
+        let kind = if is_named || is_said {
+            "bookmark"
+        } else {
+            "like"
+        };
         let cut = match table {
             Some(_) => Cut::Rows,
             None => Cut::Members(&["orderedItems"]),

@@ -1,23 +1,26 @@
 //! Facebook and Instagram, whose archives are alike: JSON files by what they hold, and a folder per conversation. Texts are UTF-8 that was
 //! taken for another encoding and written once more, which is undone here.
 
+mod conversations;
 mod lists;
 mod recognising;
 mod texts;
 
 use std::collections::HashMap;
+use std::io::BufRead as _;
 
 use serde_json::Value;
 
-use self::lists::{LISTS, Listed, OF_PEOPLE, OLDER_LISTS};
+use self::conversations::{Conversation, before_the_end, millis_of};
+use self::lists::{Listed, MEMBERS, OF_PEOPLE, listed_in};
 use self::recognising::{is_of_instagram, recognise};
 pub(crate) use self::texts::mended_text;
 use self::texts::{hashtags, last_part, mended, millis_to_moment};
-use super::json_members::{list, seconds_to_moment, text, unix_seconds};
+use super::json_members::{list, members_of, seconds_to_moment, text, unix_seconds};
 use super::pieces::{Converter, Cut, Made, malformed, parse_json};
 use super::social::{self, Like, Message, Person, Post};
 use crate::accept::Acceptor;
-use crate::exports::{Declared, Known, Verdict};
+use crate::exports::{Claims, Companions, Declared, Known, Verdict};
 use crate::importer::Importer;
 use crate::input::Input;
 use crate::readable_key::short_hash;
@@ -40,7 +43,7 @@ pub(crate) const FACEBOOK: Known = Known {
             recognise(file)
         }
     },
-    importer: |input, acceptor, _| importer(input, acceptor),
+    importer,
 };
 
 pub(crate) const INSTAGRAM: Known = Known {
@@ -56,21 +59,38 @@ pub(crate) const INSTAGRAM: Known = Known {
             Verdict::Unlike
         }
     },
-    importer: |input, acceptor, _| importer(input, acceptor),
+    importer,
 };
 
-fn importer<'a>(input: Input, acceptor: &'a Acceptor<'a>) -> Box<dyn Importer + 'a> {
+fn importer<'a>(
+    input: Input,
+    acceptor: &'a Acceptor<'a>,
+    companions: &'a Companions,
+) -> Box<dyn Importer + 'a> {
     let converter = Meta {
         path: input.inside().to_owned(),
         seen: HashMap::new(),
+        claims: companions.claims.clone(),
     };
-    Cut::Whole.importer(input.into_reader(), acceptor, converter)
+    let mut reader = input.into_reader();
+    // What cannot be read is told when it is read.
+    let members = reader.fill_buf().map(members_of).unwrap_or_default();
+    let mut members = members.iter();
+    // How a conversation is called stands behind its messages. Who is in it may take more than what is looked at here.
+    let cut = if members.any(|name| name == "participants" || name == "messages") {
+        Cut::Whole
+    } else {
+        Cut::Members(&MEMBERS)
+    };
+    cut.importer(reader, acceptor, converter)
 }
 
 struct Meta {
     path: String,
     /// How often a key was given.
     seen: HashMap<String, u32>,
+    /// Which people took which names.
+    claims: Claims,
 }
 
 impl Meta {
@@ -130,8 +150,8 @@ impl Meta {
         }
     }
 
-    /// An entry of Facebook: a post, a comment or a reaction.
-    fn entry(&mut self, value: &Value, made: &mut Made) {
+    /// An entry of Facebook: a reaction, or a post or a comment.
+    fn entry(&mut self, value: &Value, kind: &'static str, made: &mut Made) {
         let data = list(value, "data").iter();
         let find = |name: &str| data.clone().find_map(|one| one.get(name));
         let seconds = value
@@ -171,7 +191,7 @@ impl Meta {
         );
         let post = Post {
             id: self.key(&seconds, &telling),
-            kind: if comment.is_some() { "comment" } else { "post" },
+            kind: if comment.is_some() { "comment" } else { kind },
             title,
             text: Some(words_of(value, said)),
             author: comment
@@ -196,7 +216,13 @@ impl Meta {
             media => media,
         };
         let first = media.first().unwrap_or(&Value::Null);
-        let said = text(value, "title").or_else(|| text(first, "title"));
+        let mut said: Vec<&str> = text(value, "title").into_iter().collect();
+        for words in media.iter().filter_map(|one| text(one, "title")) {
+            if !said.contains(&words) {
+                said.push(words);
+            }
+        }
+        let said = said.join("\n");
         let at = value
             .get("creation_timestamp")
             .or_else(|| first.get("creation_timestamp"));
@@ -208,8 +234,8 @@ impl Meta {
         let post = Post {
             id: self.key(&seconds, files.first().map_or("", String::as_str)),
             kind,
-            tags: said.map(hashtags).unwrap_or_default(),
-            text: said.map(str::to_owned),
+            tags: hashtags(&said),
+            text: Some(said),
             created_at: seconds_to_moment(&seconds),
             files,
             ..Post::default()
@@ -277,8 +303,9 @@ impl Meta {
             };
             self.named(value, kind, made);
         } else if let Some(labelled) = value.get("string_map_data") {
-            // Lists of other things have labels too; their names are English everywhere.
-            if labelled.get("Comment").is_some() || file_name.contains("comment") {
+            // Lists of other things have labels too, but no pictures; their names are English everywhere.
+            let has_picture = value.get("media_list_data").is_some();
+            if has_picture || labelled.get("Comment").is_some() || file_name.contains("comment") {
                 self.named(value, "comment", made);
             }
         } else if value.get("label_values").is_some() {
@@ -286,7 +313,7 @@ impl Meta {
         } else if value.get("media").is_some() {
             self.pictures(value, "post", made);
         } else if value.get("timestamp").is_some() {
-            self.entry(value, made);
+            self.entry(value, "post", made);
         } else {
             return Err(malformed("it has no time, and nothing that is known"));
         }
@@ -295,63 +322,59 @@ impl Meta {
 
     fn listed(&mut self, value: &Value, listed: Listed, made: &mut Made) {
         match listed {
-            Listed::Entries => self.entry(value, made),
+            Listed::Entries => self.entry(value, "post", made),
+            Listed::Comments => self.entry(value, "comment", made),
+            Listed::Saved => self.saved(value, made),
             Listed::Named(kind) => self.named(value, kind, made),
             Listed::Pictures(kind) => self.pictures(value, kind, made),
-            Listed::People(kind) => {
-                let name = text(value, "name").unwrap_or_default();
-                let person = Person {
-                    id: name.to_owned(),
-                    name: Some(name.to_owned()),
-                    kind,
-                    since: unix_seconds(value, "timestamp"),
-                    ..Person::default()
-                };
-                made.add("people", person.record());
-            }
+            Listed::People(kind) => self.person(value, kind, made),
         }
     }
-}
 
-/// A conversation, of which each message says where it belongs.
-struct Conversation {
-    id: String,
-    title: String,
-    people: Vec<String>,
-}
-
-impl Conversation {
-    /// Reads what stands beside the messages. `path` is of the file. Conversations that were encrypted on the way are a file each,
-    /// and name their people as texts.
-    fn read(value: &Value, path: &str) -> Self {
-        let people = list(value, "participants").iter();
-        let people = people.filter_map(|one| text(one, "name").or_else(|| one.as_str()));
-        let people: Vec<String> = people.map(str::to_owned).collect();
-        if let Some(thread) = text(value, "threadName") {
-            let (name, number) = thread.rsplit_once('_').unwrap_or((thread, ""));
-            let is_numbered = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-            return Self {
-                id: thread.to_owned(),
-                title: if is_numbered { name } else { thread }.to_owned(),
-                people,
-            };
-        }
-        let folder = path.rsplit('/').nth(1).unwrap_or_default();
-        let thread = text(value, "thread_path").and_then(|path| path.rsplit('/').next());
-        let title = text(value, "title").map(str::to_owned);
-        Self {
-            id: thread.unwrap_or(folder).to_owned(),
-            title: title.unwrap_or_else(|| people.join(", ")),
-            people,
-        }
+    /// Somebody of whom only a name is told. Several people may have one; those behind the first are told apart by when they came.
+    fn person(&self, value: &Value, kind: &'static str, made: &mut Made) {
+        let name = text(value, "name").unwrap_or_default();
+        let since = unix_seconds(value, "timestamp");
+        let id = if self.claims.take(&format!("{kind}-{name}"), &since) {
+            name.to_owned()
+        } else {
+            format!(
+                "{name}#{}",
+                short_hash(since.as_deref().unwrap_or_default())
+            )
+        };
+        let person = Person {
+            id,
+            name: Some(name.to_owned()),
+            kind,
+            since,
+            ..Person::default()
+        };
+        made.add("people", person.record());
     }
-}
 
-fn millis_of(message: &Value) -> Option<i64> {
-    let millis = message
-        .get("timestamp_ms")
-        .or_else(|| message.get("timestamp"));
-    millis.and_then(Value::as_i64)
+    /// What the owner of an account of Facebook saved.
+    fn saved(&mut self, value: &Value, made: &mut Made) {
+        let seconds = value
+            .get("timestamp")
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let title = text(value, "title");
+        let attached = list(value, "attachments").iter();
+        let mut attached = attached.flat_map(|one| list(one, "data"));
+        let page = attached.find_map(|one| one.get("external_context"));
+        let page = page.unwrap_or(&Value::Null);
+        let like = Like {
+            id: self.key(&seconds, &format!("saved\n{}", title.unwrap_or_default())),
+            kind: "saved".to_owned(),
+            title: text(page, "name").or(title).map(str::to_owned),
+            text: text(page, "name").and(title).map(str::to_owned),
+            created_at: seconds_to_moment(&seconds),
+            url: text(page, "url").map(str::to_owned),
+            ..Like::default()
+        };
+        made.add("likes", like.record());
+    }
 }
 
 /// Adds what was liked or saved: whose it is, where it stands and when.
@@ -414,25 +437,26 @@ fn labelled_reaction(value: &Value, made: &mut Made) {
 
 impl Converter for Meta {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let value = mended(parse_json(piece)?);
+        let value = match serde_json::from_slice::<Value>(piece) {
+            Err(error) if error.is_eof() => {
+                self.conversation(&mended(before_the_end(piece)), made);
+                let why = "the file ends too early. What stood before is imported; export it anew and import it again";
+                return Err(malformed(why));
+            }
+            Err(error) => return Err(malformed(format!("it is not JSON: {error}"))),
+            Ok(value) => mended(value),
+        };
         if value.get("messages").is_some() {
             self.conversation(&value, made);
             return Ok(());
         }
-        for (member, listed) in LISTS {
-            for one in list(&value, member) {
-                self.listed(one, listed, made);
-            }
-        }
-        for (member, listed, _) in OLDER_LISTS {
-            for one in list(&value, member) {
-                self.listed(one, listed, made);
-            }
-        }
-        for one in value.as_array().map_or(&[][..], Vec::as_slice) {
-            if let Err(rejection) = self.element(one, made) {
-                made.reject(rejection.message);
-            }
+        self.element(&value, made)
+    }
+
+    fn convert_in(&mut self, member: &str, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let value = mended(parse_json(piece)?);
+        if let Some(listed) = listed_in(member) {
+            self.listed(&value, listed, made);
         }
         Ok(())
     }

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::Rows;
-use super::pieces::parse_json;
+use super::pieces::{malformed, parse_json};
 use crate::lines::MAX_LINE_BYTES;
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, quoted};
 
 /// Rows among which the header is looked for.
 pub(super) const HEADER_WITHIN: usize = 10;
@@ -26,6 +26,19 @@ impl NamedRow {
     pub(crate) fn get(&self, column: &str) -> Option<String> {
         let text = self.0.get(column)?.as_str()?.trim();
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// The time that stands in a column, if anything does. What cannot be read as one refuses the row.
+    pub(crate) fn time(
+        &self,
+        column: &str,
+        read: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<String>, Rejection> {
+        let Some(text) = self.get(column) else {
+            return Ok(None);
+        };
+        let unread = || malformed(format!("'{column}' is no time: {}", quoted(&text)));
+        read(&text).map(Some).ok_or_else(unread)
     }
 
     /// Whether its table has these columns.

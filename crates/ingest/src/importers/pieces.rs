@@ -25,6 +25,16 @@ pub(crate) trait Converter {
     /// Makes records of one piece. A rejection refuses the piece as a whole.
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection>;
 
+    /// The same for an element of a list that is this member of the file.
+    fn convert_in(
+        &mut self,
+        _member: &str,
+        piece: &[u8],
+        made: &mut Made,
+    ) -> Result<(), Rejection> {
+        self.convert(piece, made)
+    }
+
     /// Makes records of what the pieces said together, after the last one.
     fn finish(&mut self, _made: &mut Made) {}
 
@@ -248,6 +258,8 @@ enum Pieces<R> {
 /// A piece, or why it is none.
 enum Piece<'p> {
     Whole(&'p [u8]),
+    /// An element of a list that is this member.
+    In(&'static str, &'p [u8]),
     Blank,
     TooLong,
     Refused(Rejection),
@@ -283,9 +295,13 @@ impl<R: BufRead> Pieces<R> {
     /// The next piece and its line; nothing at the end.
     fn next(&mut self) -> Result<Option<(u64, Piece<'_>)>, InputError> {
         Ok(match self {
-            Self::Json(json) => json
-                .take(MAX_LINE_BYTES)?
-                .map(|fits| (json.line(), Piece::new(fits, json.taken()))),
+            Self::Json(json) => json.take(MAX_LINE_BYTES)?.map(|fits| {
+                let piece = match json.member() {
+                    Some(member) if fits => Piece::In(member, json.taken()),
+                    _ => Piece::new(fits, json.taken()),
+                };
+                (json.line(), piece)
+            }),
             Self::Xml(xml) => xml
                 .take(MAX_LINE_BYTES)?
                 .map(|fits| (xml.line(), Piece::new(fits, xml.taken()))),
@@ -307,7 +323,12 @@ impl<R: BufRead> Pieces<R> {
                 };
                 let room = MAX_LINE_BYTES as u64 + 1;
                 reader.take(room).read_to_end(held)?;
-                Some((1, Piece::new(held.len() <= MAX_LINE_BYTES, held)))
+                let piece = if held.len() <= MAX_LINE_BYTES {
+                    Piece::Whole(held)
+                } else {
+                    Piece::Refused(too_long_at_once())
+                };
+                Some((1, piece))
             }
         })
     }
@@ -385,6 +406,10 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
         self.line = line;
         let done = match piece {
             Piece::Whole(piece) => (piece.len(), self.converter.convert(piece, &mut made)),
+            Piece::In(member, piece) => {
+                let done = self.converter.convert_in(member, piece, &mut made);
+                (piece.len(), done)
+            }
             Piece::Blank => (0, Ok(())),
             Piece::TooLong => (0, Err(too_long())),
             Piece::Refused(rejection) => (0, Err(rejection)),
@@ -448,6 +473,15 @@ impl<R: BufRead, C: Converter> Importer for PieceImporter<'_, R, C> {
 
 fn too_long() -> Rejection {
     let message = format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20);
+    Rejection::new(RejectionCode::LineTooLong, message)
+}
+
+/// Of a file that is held while it is read.
+fn too_long_at_once() -> Rejection {
+    let message = format!(
+        "the file is longer than {} MiB, and can only be read at once; where a service made it, ask for fewer years at a time",
+        MAX_LINE_BYTES >> 20
+    );
     Rejection::new(RejectionCode::LineTooLong, message)
 }
 

@@ -25,7 +25,7 @@ pub(crate) const EXPORT: Known = Known {
     },
 };
 
-type TakeRow = fn(&NamedRow, &str, &mut Made);
+type TakeRow = fn(&NamedRow, &str, &mut Made) -> Result<(), Rejection>;
 
 /// The columns of the tables that are read, the longest lists first.
 const TABLES: [(&[&str], TakeRow); 7] = [
@@ -73,6 +73,13 @@ fn is_lone(columns: &[&str], file: &Candidate<'_>) -> bool {
         || (columns.contains(&"username") && file.file_name() == "friends.csv")
 }
 
+/// What tables begin with that are left and have names that anybody may give.
+const LEFT_WITH: [&[u8]; 3] = [
+    b"statistic,value",
+    b"announcement_id,",
+    b"post_id,user_selection",
+];
+
 fn recognise(file: &Candidate<'_>) -> Verdict {
     let begins = ["id,permalink", "message_id,", "username,note"];
     if !begins
@@ -89,7 +96,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
                 Verdict::Leaves("tables of Reddit that hold no posts or messages")
             }
             // Anybody may call a table so.
-            "statistics.csv" if file.head.starts_with(b"statistic,value") => {
+            "statistics.csv" | "announcements.csv" | "poll_votes.csv"
+                if LEFT_WITH.iter().any(|begin| file.head.starts_with(begin)) =>
+            {
                 Verdict::Leaves("tables of Reddit that hold no posts or messages")
             }
             "saved_posts.csv" | "post_votes.csv" => {
@@ -110,13 +119,14 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
 }
 
 /// `2024-03-05 10:00:00 UTC`.
-fn moment(row: &NamedRow, column: &str) -> Option<String> {
-    let text = row.get(column)?;
-    let moment = table::iso(text.trim_end_matches(" UTC")).filter(|moment| moment.has_time)?;
-    Some(format!("{}Z", moment.text))
+fn moment(row: &NamedRow, column: &str) -> Result<Option<String>, Rejection> {
+    row.time(column, |text| {
+        let moment = table::iso(text.trim_end_matches(" UTC")).filter(|moment| moment.has_time)?;
+        Some(format!("{}Z", moment.text))
+    })
 }
 
-fn post(row: &NamedRow, _: &str, made: &mut Made) {
+fn post(row: &NamedRow, _: &str, made: &mut Made) -> Result<(), Rejection> {
     let link = row
         .get("url")
         .filter(|url| Some(url) != row.get("permalink").as_ref());
@@ -126,30 +136,32 @@ fn post(row: &NamedRow, _: &str, made: &mut Made) {
         title: row.get("title"),
         text: row.get("body"),
         community: row.get("subreddit"),
-        created_at: moment(row, "date"),
+        created_at: moment(row, "date")?,
         url: row.get("permalink"),
         links: link.into_iter().collect(),
         ..Post::default()
     };
     made.add("posts", post.record());
+    Ok(())
 }
 
-fn comment(row: &NamedRow, _: &str, made: &mut Made) {
+fn comment(row: &NamedRow, _: &str, made: &mut Made) -> Result<(), Rejection> {
     let post = Post {
         id: row.get("id").unwrap_or_default(),
         kind: "comment",
         text: row.get("body"),
         community: row.get("subreddit"),
-        created_at: moment(row, "date"),
+        created_at: moment(row, "date")?,
         // Without a parent it answers the post itself.
         in_reply_to: row.get("parent").or_else(|| row.get("link")),
         url: row.get("permalink"),
         ..Post::default()
     };
     made.add("posts", post.record());
+    Ok(())
 }
 
-fn message(row: &NamedRow, _: &str, made: &mut Made) {
+fn message(row: &NamedRow, _: &str, made: &mut Made) -> Result<(), Rejection> {
     let id = row.get("id").unwrap_or_default();
     let message = Message {
         conversation_id: row.get("thread_id").unwrap_or_else(|| id.clone()),
@@ -160,34 +172,37 @@ fn message(row: &NamedRow, _: &str, made: &mut Made) {
             .flatten()
             .collect(),
         author: row.get("from"),
-        sent_at: moment(row, "date"),
+        sent_at: moment(row, "date")?,
         subject: row.get("subject"),
         text: row.get("body"),
         ..Message::default()
     };
     made.add("messages", message.record());
+    Ok(())
 }
 
-fn chat(row: &NamedRow, _: &str, made: &mut Made) {
+fn chat(row: &NamedRow, _: &str, made: &mut Made) -> Result<(), Rejection> {
     let channel = row.get("channel_url").unwrap_or_default();
     let message = Message {
         id: row.get("message_id").unwrap_or_default(),
         conversation: row.get("channel_name").or_else(|| row.get("subreddit")),
         conversation_id: channel,
         author: row.get("username"),
-        sent_at: moment(row, "created_at"),
+        sent_at: moment(row, "created_at")?,
         text: row.get("message"),
         ..Message::default()
     };
     made.add("messages", message.record());
+    Ok(())
 }
 
 /// A vote, or something that was saved: the name of the file tells.
-fn like(row: &NamedRow, stem: &str, made: &mut Made) {
+#[expect(clippy::unnecessary_wraps, reason = "rows of other tables have times")]
+fn like(row: &NamedRow, stem: &str, made: &mut Made) -> Result<(), Rejection> {
     let id = row.get("id").unwrap_or_default();
     let direction = row.get("direction");
     let kind = match direction.as_deref() {
-        Some("none" | "0") => return,
+        Some("none" | "0") => return Ok(()),
         Some(direction) => format!("{direction}vote"),
         None if stem.starts_with("hidden") => "hidden".to_owned(),
         None => "saved".to_owned(),
@@ -199,10 +214,12 @@ fn like(row: &NamedRow, stem: &str, made: &mut Made) {
         ..Like::default()
     };
     made.add("likes", like.record());
+    Ok(())
 }
 
 /// Somebody who is followed.
-fn friend(row: &NamedRow, _: &str, made: &mut Made) {
+#[expect(clippy::unnecessary_wraps, reason = "rows of other tables have times")]
+fn friend(row: &NamedRow, _: &str, made: &mut Made) -> Result<(), Rejection> {
     let name = row.get("username").unwrap_or_default();
     let person = Person {
         url: Some(format!("https://www.reddit.com/user/{name}/")),
@@ -212,6 +229,7 @@ fn friend(row: &NamedRow, _: &str, made: &mut Made) {
         ..Person::default()
     };
     made.add("people", person.record());
+    Ok(())
 }
 
 struct Reddit {
@@ -226,7 +244,6 @@ impl Converter for Reddit {
         };
         let table = TABLES.iter().find(|(columns, _)| is_of(columns));
         let (_, take) = table.ok_or_else(|| malformed("it is no table of Reddit"))?;
-        take(&row, &self.stem, made);
-        Ok(())
+        take(&row, &self.stem, made)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const EXPORT: Known = Known {
     title: "a Slack export (zip)",
     declaration: Declared::Shape(SHAPE),
     origin: "Slack, as an owner of the workspace: Tools & settings > Workspace settings > Import/Export data > Export",
-    contents: "messages with their threads, channels and people; files are named, not kept",
+    contents: "messages with their threads, channels, people, canvases and lists; of these and of files the name, not the content",
     recognise,
     importer: |input, acceptor, companions| {
         let converter = Slack::new(&input, companions);
@@ -88,16 +88,32 @@ const SHAPE: Shape = Shape {
                 shape::boolean("is_bot").grouped(),
                 shape::boolean("is_deleted").grouped(),
             ],
-            children: &[("messages", "author_id")],
+            children: &[("messages", "author_id"), ("canvases", "author_id")],
+        },
+        Stream {
+            name: "canvases",
+            label: "Canvases and lists",
+            about: "Canvases and lists of the workspace: what they are called and where they are. Slack hands out no more of them.",
+            time: Some("created_at"),
+            fields: &[
+                shape::text("id"),
+                shape::text("kind").grouped().about("canvas or list"),
+                shape::text("title").role("title").searched(),
+                shape::text("author").role("author").searched().grouped(),
+                shape::text("author_id").grouped(),
+                shape::time("created_at"),
+                shape::time("updated_at"),
+                shape::text("url").role("url"),
+            ],
+            children: &[],
         },
     ],
 };
 
-const LEFT: [&str; 6] = [
+const LEFT: [&str; 5] = [
     "integration_logs.json",
-    "canvases.json",
     "canvas_in_the_conversation.json",
-    "lists.json",
+    "content_flags.json",
     "huddle_transcripts.json",
     "file_conversations.json",
 ];
@@ -134,6 +150,8 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
             Verdict::Before(1)
         }
         _ if has_time && has("type") && (has_user || has("text")) => Verdict::Takes,
+        "canvases.json" | "lists.json" if has("id") && has("title") => Verdict::Takes,
+        _ if has("id") && has("filetype") && has("url_private") => Verdict::Takes,
         name if LEFT.contains(&name) => {
             Verdict::Leaves("parts of a Slack export that hold no messages")
         }
@@ -165,6 +183,8 @@ const IN_BLOCKS: &str = "This content can't be displayed.";
 struct Slack<'a> {
     /// The name of the folder that the file stands in.
     folder: String,
+    /// What the file lists, as its name says, if it is no messages, channels or people.
+    listed: Option<&'static str>,
     companions: &'a Companions,
 }
 
@@ -172,7 +192,16 @@ impl<'a> Slack<'a> {
     fn new(input: &Input, companions: &'a Companions) -> Self {
         let mut parts = input.path().rsplit('/');
         let folder = parts.nth(1).unwrap_or_default().to_owned();
-        Self { folder, companions }
+        let listed = match input.stem() {
+            "canvases" => Some("canvas"),
+            "lists" => Some("list"),
+            _ => None,
+        };
+        Self {
+            folder,
+            listed,
+            companions,
+        }
     }
 
     fn name_of(&self, id: &str) -> String {
@@ -200,6 +229,29 @@ impl<'a> Slack<'a> {
                 "timezone": text(value, "tz"),
                 "is_bot": value.get("is_bot").and_then(Value::as_bool),
                 "is_deleted": value.get("deleted").and_then(Value::as_bool),
+            }),
+        );
+    }
+
+    /// A canvas, or a list.
+    fn canvas(&self, id: &str, value: &Value, made: &mut Made) {
+        let author_id = text(value, "user").or_else(|| text(value, "creator"));
+        let kind = match text(value, "filetype") {
+            Some("list") => "list",
+            Some(_) => "canvas",
+            None => self.listed.unwrap_or("canvas"),
+        };
+        made.add(
+            "canvases",
+            json!({
+                "id": readable_key(id),
+                "kind": kind,
+                "title": text(value, "title").or_else(|| text(value, "name")),
+                "author": author_id.map(|id| self.name_of(id)),
+                "author_id": author_id.map(readable_key),
+                "created_at": unix_seconds(value, "created"),
+                "updated_at": unix_seconds(value, "updated"),
+                "url": text(value, "permalink").or_else(|| text(value, "url_private")),
             }),
         );
     }
@@ -371,6 +423,9 @@ impl Converter for Slack<'_> {
         match text(&value, "id") {
             Some(id) if value.get("team_id").is_some() || value.get("profile").is_some() => {
                 self.person(id, &value, made);
+            }
+            Some(id) if self.listed.is_some() || value.get("filetype").is_some() => {
+                self.canvas(id, &value, made);
             }
             Some(id) => self.channel(id, &value, made),
             None => return Err(malformed("it is no message, no channel and no person")),

@@ -167,7 +167,7 @@ impl Message {
     pub(crate) fn record(self) -> Value {
         json!({
             "id": readable_key(&self.id),
-            "conversation_id": readable_key(&self.conversation_id),
+            "conversation_id": some_text(self.conversation_id).map(|id| readable_key(&id)),
             "conversation": self.conversation.and_then(some_text),
             "participants": some_list(self.participants),
             "author": self.author,

@@ -6,6 +6,7 @@
 //! the phone's, without offset. Messages of one minute get a millisecond more each, which keeps their order.
 
 mod content;
+mod halves;
 mod identity;
 mod messages;
 mod order;
@@ -31,7 +32,7 @@ pub(crate) use identity::nameless_key;
 use identity::{By, Name, Sample};
 use messages::{Message, Messages};
 use order::{DateOrder, Evidence};
-use stamp::{LocalTime, is_mark};
+use stamp::{Clock, LocalTime, is_mark};
 
 /// How far is read ahead to find a date that tells its order.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
@@ -73,6 +74,7 @@ pub struct WhatsappImporter<'a, R> {
     /// What the file itself would call the chat, if it is there under another name.
     otherwise: Option<String>,
     counted: Counted,
+    clock: Clock,
     participants: Participants,
 }
 
@@ -102,6 +104,7 @@ impl<'a, R: BufRead> WhatsappImporter<'a, R> {
             introduced: false,
             otherwise: None,
             counted: Counted::default(),
+            clock: Clock::default(),
             participants: Participants::default(),
         }
     }
@@ -232,6 +235,9 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
             self.failed = read.err();
             return Ok(Some(introduction));
         };
+        if let Some(stamp) = message.stamp {
+            self.clock.add(stamp);
+        }
         let outcome = message.record(chat, &mut self.counted);
         if let Ok(MessageRecord {
             author: Some(author),
@@ -258,7 +264,10 @@ impl<R: BufRead> Importer for WhatsappImporter<'_, R> {
             let order = chat.order.as_str();
             format!("no date in it tells the day from the month; they are read as {order}")
         });
-        let notes: Vec<String> = known.into_iter().chain(assumed).collect();
+        let unsure = self.clock.is_unsure().then(|| {
+            "the words before its times are not known here and none is behind noon, so they may be twelve hours early".to_owned()
+        });
+        let notes: Vec<String> = known.into_iter().chain(assumed).chain(unsure).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 }
@@ -441,7 +450,7 @@ pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
     named || from_android || from_iphone || (stamp.is_bracketed() && is_talk(&head))
 }
 
-/// Whether people speak in lines that begin with a time in brackets. Programs that log write days as numbers with dashes, and no names.
+/// Whether people speak in lines that begin with a time in brackets. Programs that log write the year first, with dashes, and no names.
 fn is_talk(head: &str) -> bool {
     let levels = [
         "error", "warn", "warning", "info", "debug", "trace", "notice", "fatal",
@@ -450,7 +459,9 @@ fn is_talk(head: &str) -> bool {
     let said = said.filter(|(stamp, rest)| {
         let author = content::split_author(rest).0.unwrap_or_default();
         let is_name = author.chars().count() <= 40 && author.chars().any(char::is_alphabetic);
-        !stamp.is_dashed() && is_name && !levels.contains(&author.to_lowercase().as_str())
+        !(stamp.is_dashed() && stamp.is_year_first())
+            && is_name
+            && !levels.contains(&author.to_lowercase().as_str())
     });
     said.take(2).count() == 2
 }
@@ -479,6 +490,11 @@ mod tests {
             ("[2023-12-31 21:15:07] error: x", "app.log", false),
             (
                 "[31.12.23, 21:15:07] Anna: x\n[31.12.23, 21:15:09] Ben: y\n",
+                "notes.txt",
+                true,
+            ),
+            (
+                "[31-12-2023 21:15:07] Anna: x\n[31-12-2023 21:15:09] Ben: y\n",
                 "notes.txt",
                 true,
             ),

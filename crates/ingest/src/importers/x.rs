@@ -54,6 +54,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         "tweets"
         | "tweet"
         | "community_tweet"
+        | "twitter_circle_tweet"
         | "note_tweet"
         | "direct_messages"
         | "direct_messages_group"

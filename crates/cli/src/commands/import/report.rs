@@ -116,6 +116,7 @@ fn of_kind(count: u64, plural: &str) -> String {
     }
     let singular = match plural.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
+        None if plural == "people" => "person".to_owned(),
         None => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
     };
     let name = if count == 1 { &singular } else { plural };

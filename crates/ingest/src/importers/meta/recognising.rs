@@ -83,15 +83,17 @@ fn is_labelled_reactions(file: &Candidate<'_>, members: &[String]) -> bool {
 }
 
 /// Folders that only these archives have.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 11] = [
     "your_facebook_activity/",
     "your_instagram_activity/",
     "ads_information/",
     "apps_and_websites_off_of_",
     "logged_information/",
     "security_and_login_information/",
+    "connections/contacts/",
     "connections/followers",
     "connections/friends/",
+    "preferences/your_topics/",
     "/personal_information/",
 ];
 /// Files that stand beside conversations, also where these stand alone.

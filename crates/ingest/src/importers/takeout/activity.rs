@@ -196,15 +196,21 @@ fn from_json(value: &Value) -> Activity {
         .filter_map(Value::as_str);
     let picture =
         text(value, "imageFile").filter(|picture| files.clone().all(|file| file != *picture));
+    let attachments: Vec<String> = files.chain(picture).map(str::to_owned).collect();
+    // Where files were sent along, they are what is named below.
+    let channel = subtitles
+        .into_iter()
+        .next()
+        .filter(|_| attachments.is_empty());
     Activity {
         product: text(value, "header").map(str::to_owned),
         title: text(value, "title").unwrap_or_default().to_owned(),
         done_at: moment(value, "time"),
         url: text(value, "titleUrl").map(str::to_owned),
-        channel: subtitles.into_iter().next(),
+        channel,
         answer: some_text(answer.join("\n\n")),
         details: each_text(list(value, "details"), "name"),
-        attachments: files.chain(picture).map(str::to_owned).collect(),
+        attachments,
         is_newly_read: false,
     }
 }

@@ -215,6 +215,8 @@ impl Content<'_> {
         let (_, said) = split_author(rest);
         let marked = self.author.is_some() && said.starts_with(MARK);
         let kind = match self.kind {
+            // Android names documents so, with nothing behind the point; keys know such a message as a text.
+            Kind::Message if is_attached(&self.text) => Kind::Media,
             Kind::Message | Kind::System
                 if self.author.is_some()
                     && is_instead_of_file(&self.text)
@@ -242,6 +244,14 @@ pub(super) fn is_instead_of_file(text: &str) -> bool {
         Some(inside) => !inside.contains(['<', '/', '=']) && contains_any(inside, &MEDIA_WORDS),
         None => words.split(' ').count() <= 5 && contains_any(&words, &LEFT_OUT_ELSEWHERE),
     }
+}
+
+/// Whether the first line is the name of a file with the words that say so.
+fn is_attached(text: &str) -> bool {
+    let first_line = text.lines().next().unwrap_or_default().to_lowercase();
+    let first_line = first_line.trim_matches(is_mark);
+    let mut attached = ATTACHED.iter();
+    first_line.starts_with("doc-") && attached.any(|words| first_line.ends_with(words))
 }
 
 fn contains_any(text: &str, words: &[&str]) -> bool {

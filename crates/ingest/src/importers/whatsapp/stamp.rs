@@ -7,6 +7,7 @@ use std::str::CharIndices;
 
 use contract::time::Instant;
 
+use super::halves::{half_of_day, is_of_clock};
 use super::order::DateOrder;
 
 /// Stands for the words for year and month that Korea, Japan and China write between the numbers of a date.
@@ -33,6 +34,26 @@ pub(super) struct Stamp {
     minute: u16,
     second: Option<u16>,
     american: bool,
+    /// Whether a word stands before the time that may name a half of the day, in a language that is not known here.
+    unknown_half: bool,
+}
+
+/// Whether the times of a file can be twelve hours early: words beside them are not known, and none is behind noon.
+#[derive(Default)]
+pub(super) struct Clock {
+    has_unknown: bool,
+    has_late: bool,
+}
+
+impl Clock {
+    pub(super) fn add(&mut self, stamp: Stamp) {
+        self.has_unknown |= stamp.unknown_half;
+        self.has_late |= stamp.hour > 12;
+    }
+
+    pub(super) fn is_unsure(&self) -> bool {
+        self.has_unknown && !self.has_late
+    }
 }
 
 /// A moment in the local time of the phone.
@@ -81,7 +102,8 @@ pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
     let (hour, minute, seconds) = time;
     let after = scan.up_to_end_of_stamp(bracketed)?;
     let half = half_of_day(before).or(half_of_day(after));
-    let is_clean = after.chars().all(is_space_or_mark) || half_of_day(after).is_some();
+    let is_clean =
+        after.chars().all(is_space_or_mark) || half_of_day(after).is_some() || is_of_clock(after);
     if !is_clean || before.contains([':', '[', ']']) {
         return None;
     }
@@ -100,6 +122,10 @@ pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
             && !date.0.is_padded()
             && !date.1.is_padded()
             && after.contains(['A', 'P']),
+        unknown_half: half.is_none()
+            && (1..=12).contains(&hour.value)
+            && before.chars().any(char::is_alphabetic)
+            && !is_of_clock(before),
     };
     Some((stamp, scan.rest()))
 }
@@ -181,72 +207,6 @@ impl LocalTime {
             0 => format!("{minute}:{second:02}"),
             place => format!("{minute}:{second:02}.{place:03}"),
         }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    Morning,
-    Afternoon,
-}
-
-impl Half {
-    fn hour(self, hour: u16) -> u16 {
-        match (self, hour) {
-            (Self::Morning, 12) => 0,
-            (Self::Afternoon, 1..12) => hour + 12,
-            (_, hour) => hour,
-        }
-    }
-}
-
-/// The half of the day that a word around a time names, in the languages whose phones write one.
-fn half_of_day(around: &str) -> Option<Half> {
-    let word: String = around
-        .chars()
-        .filter(|c| !is_space_or_mark(*c) && !matches!(c, '.' | ',' | '،'))
-        .flat_map(char::to_lowercase)
-        .collect();
-    match word.as_str() {
-        "am"
-        | "a"
-        | "vorm"
-        | "πμ"
-        | "ص"
-        | "дп"
-        | "de"
-        | "fm"
-        | "sa"
-        | "öö"
-        | "오전"
-        | "上午"
-        | "凌晨"
-        | "清晨"
-        | "早上"
-        | "午前"
-        | "pg"
-        | "पूर्वाह्न"
-        | "পূর্বাহ্ণ" => Some(Half::Morning),
-        "pm"
-        | "p"
-        | "nachm"
-        | "μμ"
-        | "م"
-        | "пп"
-        | "du"
-        | "em"
-        | "ch"
-        | "ös"
-        | "오후"
-        | "下午"
-        | "傍晚"
-        | "晚上"
-        | "中午"
-        | "午後"
-        | "ptg"
-        | "अपराह्न"
-        | "অপরাহ্ণ" => Some(Half::Afternoon),
-        _ => None,
     }
 }
 
@@ -351,8 +311,31 @@ impl<'l> Scan<'l> {
     /// Hour, minute and, as iPhones have it, second.
     fn time(&mut self) -> Option<(Number, u16, Option<u16>)> {
         let hour = self.number(2)?;
-        let minute = self.after(&[':', '.'])?;
-        Some((hour, minute, self.after(&[':', '.'])))
+        if let Some(minute) = self.after(&[':', '.']) {
+            return Some((hour, minute, self.after(&[':', '.'])));
+        }
+        // Canadian French: `21 h 15 min 30 s`.
+        self.word("h")?;
+        let minute = self.number(2)?.value;
+        let second = match self.word("min") {
+            Some(()) => Some(self.number(2)?.value),
+            None => None,
+        };
+        if second.is_some() {
+            self.word("s")?;
+        }
+        Some((hour, minute, second))
+    }
+
+    /// Steps over a word, and the spaces around it.
+    fn word(&mut self, word: &str) -> Option<()> {
+        let rest = self.line.get(self.offset()..)?;
+        let spaces = |text: &str| text.len() - text.trim_start().len();
+        let before = spaces(rest);
+        let behind = rest.get(before..)?.strip_prefix(word)?;
+        let end = self.line.len() - behind.len() + if word == "s" { 0 } else { spaces(behind) };
+        while self.chars.next_if(|(at, _)| *at < end).is_some() {}
+        Some(())
     }
 
     /// Two digits after one of these.
@@ -455,6 +438,12 @@ mod tests {
             ("21:15 31/12/2023 - A: b", day),
             ("৩১/১২/২৩, ৯:১৫ PM - A: b", day),
             ("[31.12.23, 21:15] A: b", day),
+            ("31/12/23, பிற்பகல் 9:15 - A: b", day),
+            ("31/12/23 9:15 da tarde - A: b", day),
+            ("31.12.23, 9:15 e pasdites - A: b", day),
+            ("31.12.23 г., 21:15 ч. - A: b", day),
+            ("2023-12-31 21 h 15 - A: b", year),
+            ("2023-12-31 à 21\u{a0}h\u{a0}15 - A: b", year),
         ] {
             let moment = "2023-12-31T21:15:00".to_owned();
             assert_eq!(time(line, order), Some((moment, "A: b")), "{line}");
@@ -465,6 +454,8 @@ mod tests {
             ("[31.12.2023 klo 21.15.07] A: b", day),
             ("[12/31/23, 9:15:07\u{202f}PM] A: b", month),
             ("[21:15:07, 31/12/2023] A: b", day),
+            ("[2023-12-31, 21 h 15 min 07 s] A: b", year),
+            ("[31.12.23 г., 21:15:07 ч.] A: b", day),
             ("[\u{200f}٣١\u{200f}/١٢\u{200f}/٢٠٢٣، ٩:١٥:٠٧ م] A: b", day),
         ] {
             let moment = "2023-12-31T21:15:07".to_owned();
@@ -486,6 +477,23 @@ mod tests {
     }
 
     #[test]
+    fn times_beside_unknown_words_may_be_twelve_hours_early() {
+        for (lines, unsure) in [
+            (&["1/2/24, xyz 9:15 - x"][..], true),
+            (&["1/2/24, xyz 9:15 - x", "1/2/24, xyz 21:15 - x"], false),
+            (&["1/2/24, பிற்பகல் 9:15 - x"], false),
+            (&["1.2.2024 klo 9.15 - x"], false),
+            (&["1/2/24, 9:15 - x"], false),
+        ] {
+            let mut clock = Clock::default();
+            for line in lines {
+                clock.add(read(line).unwrap().0);
+            }
+            assert_eq!(clock.is_unsure(), unsure, "{lines:?}");
+        }
+    }
+
+    #[test]
     fn other_lines_are_no_beginnings() {
         for line in [
             "",
@@ -502,6 +510,8 @@ mod tests {
             "2023년 12월 31, 21:15 - x",
             "12/31/23, 9:15 whenever - x",
             "123/31/23, 9:15 PM - x",
+            "2023-12-31, 21 h - x",
+            "2023-12-31, 21 h 15 min 07 - x",
         ] {
             assert_eq!(read(line), None, "{line}");
         }
