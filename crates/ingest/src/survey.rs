@@ -52,8 +52,19 @@ const SENDING: [Export; 11] = [
 
 /// Names of histories that lie in a profile, of a browser or a mail program.
 const OF_PROFILE: [&str; 3] = ["History", "places.sqlite", "History.db"];
-/// What extensions bring along, and what would be taken for the owner's there.
-const OF_EXTENSIONS: [Export; 3] = [Export::DOCUMENTS, Export::MARKDOWN, Export::PHOTOS];
+/// What the folders beside it are called, or begin with, in which extensions and pages keep their files.
+const OF_EXTENSIONS: [&str; 8] = [
+    "extension",
+    "browser-extension-data",
+    "web applications",
+    "service worker",
+    "file system",
+    "storage",
+    "snapshots",
+    "gmp-",
+];
+/// What would be taken for the owner's there.
+const BROUGHT_ALONG: [Export; 3] = [Export::DOCUMENTS, Export::MARKDOWN, Export::PHOTOS];
 const PROFILE_LEFT: &str = "files that a browser or its extensions keep in its profile";
 
 /// Folders that Telegram puts beside its file.
@@ -99,15 +110,15 @@ pub fn left_beside(files: &[Found<'_>], takes_pictures: bool) -> Vec<Option<&'st
     };
     let profiles: Vec<&str> = files.iter().filter_map(profile).collect();
     let is_in_profile = |path: &str| {
-        let mut profiles = profiles.iter();
-        profiles.any(|folder| {
-            let inside = path.strip_prefix(folder);
-            inside.is_some_and(|inside| inside.starts_with('/'))
-        })
+        let mut inside = profiles.iter().filter_map(|folder| {
+            let inside = path.strip_prefix(folder)?.strip_prefix('/')?;
+            Some(inside.split_once('/')?.0.to_lowercase())
+        });
+        inside.any(|folder| OF_EXTENSIONS.iter().any(|begin| folder.starts_with(begin)))
     };
     let left = |file: &Found<'_>| {
         let export = file.export.filter(|_| file.is_inside)?;
-        if OF_EXTENSIONS.contains(&export) && is_in_profile(file.path) {
+        if BROUGHT_ALONG.contains(&export) && is_in_profile(file.path) {
             return Some(PROFILE_LEFT);
         }
         if export == Export::PHOTOS {
@@ -253,6 +264,9 @@ mod tests {
                 ("a/Default/Extensions/x/README.md", Export::MARKDOWN, false),
                 ("a/Default/Mail/Inbox", Export::MAIL, false),
                 ("a/Default.html", page, false),
+                // A history may have been copied to where other things are.
+                ("a/Default/plan.pdf", page, false),
+                ("a/Default/Letters/storage.html", page, false),
                 // Bookmarks that were exported lie among other files.
                 ("a/bookmarks.html", history, false),
             ]),
