@@ -79,6 +79,16 @@ fn a_column_that_few_values_make_a_text_says_so_and_can_be_told_to_be_none() {
     let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
     let report = store.import(&mut CsvImporter::new(table.as_bytes(), &acceptor));
     assert_eq!((report.added, report.rejected), (9, 1));
+    // Below a statement stands its sum.
+    let footed = infer(
+        "x.csv",
+        "Tag;Betrag\n05.03.2024;1,50\n31.03.2024;2,50\nSumme;4,00\n",
+    );
+    let said = &footed.unwrap().doubts[1];
+    assert!(
+        said.contains("1 of its 3 values") && said.contains("'Summe'"),
+        "{said}"
+    );
     // Ten names are no days with a slip.
     let names = table.replace(".03.2024", ". Haus");
     assert!(infer_told(&names).is_err());

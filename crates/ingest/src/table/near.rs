@@ -1,12 +1,14 @@
 //! Ways to read the texts of a column that fit nearly all of them: one slip in a thousand rows makes a text of a column of days.
 
 use super::column::Way;
+use super::told::ToldType;
 
 /// Misses that are let pass, whatever few texts there are, and how many texts there must be for each one more.
 const LET_PASS: u64 = 5;
 const TEXTS_FOR_A_MISS: u64 = 20;
-/// How many texts there must be for a miss to be worth a word.
+/// How many texts there must be for a miss to be worth a word. Few days already are no accident.
 const WORTH_A_WORD: u64 = 10;
+const DAYS_WORTH_A_WORD: u64 = 3;
 
 /// Ways that missed a text, and how often.
 #[derive(Default)]
@@ -75,9 +77,13 @@ impl NearWays {
     /// What is to be said of a column that is a text because of few of its texts.
     pub(super) fn almost(&self, name: &str, texts: u64) -> Option<String> {
         let near = self.best()?;
-        let (misses, example, kind) = (near.misses, &near.example, near.way.told().as_str());
-        let is_worth = texts >= WORTH_A_WORD * misses;
-        is_worth.then(|| {
+        let (misses, example, told) = (near.misses, &near.example, near.way.told());
+        let kind = told.as_str();
+        let worth = match told {
+            ToldType::Date => DAYS_WORTH_A_WORD,
+            _ => WORTH_A_WORD,
+        };
+        (texts >= worth * misses).then(|| {
             format!(
                 "'{name}' is a text, because {misses} of its {texts} values cannot be read as {kind}, such as '{example}'; --type '{name}={kind}' refuses their rows instead"
             )
