@@ -85,6 +85,8 @@ fn a_folder_is_looked_through_each_time() {
         "BEGIN:VCARD\nVERSION:3.0\nUID:a\nFN:Ada\nEND:VCARD\n",
     );
     home.run("collect add inbox --folder ~/inbox").succeeds();
+    home.run("collect add slip --folder ~/inbxo")
+        .refused("error: ~/inbxo: there is no such folder");
     home.run("collect run inbox").succeeds().says(": 1 added");
     home.file(
         "inbox/two.vcf",

@@ -421,14 +421,20 @@ fn one_file_that_is_nothing_known_keeps_no_other_out() {
     let home = Home::new();
     home.file("one.mbox", MBOX.split("From 18@").next().unwrap());
     home.file("odd.xyz", "who knows");
-    let imported = home.run("import ~/odd.xyz ~/gone.mbox ~/one.mbox").exits(1);
-    imported.says_all(&[
+    home.file("nothing.csv", "");
+    let imported = home.run("import ~/odd.xyz ~/gone.mbox ~/nothing.csv ~/one.mbox");
+    imported.exits(1).says_all(&[
+        "error: ~/nothing.csv: it is empty\n",
         "error: ~/odd.xyz: neither its name nor its content tells what it holds",
         "gone.mbox",
         "Imported into 'Mailbox': 1 message: 1 added, 0 updated, 0 unchanged, 0 rejected.\n",
     ]);
     // Of one alone nothing is taken, and nothing is said of others.
     home.run("import ~/odd.xyz").exits(1);
+    let home = Home::new();
+    home.file("nothing.csv", "");
+    home.run("import ~/nothing.csv")
+        .refused("error: ~/nothing.csv: it is empty");
 }
 
 #[test]

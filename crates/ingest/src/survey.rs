@@ -50,6 +50,23 @@ const SENDING: [Export; 11] = [
     Export::DISCORD,
 ];
 
+/// Names of histories that lie in a profile, of a browser or a mail program.
+const OF_PROFILE: [&str; 3] = ["History", "places.sqlite", "History.db"];
+/// What the folders beside it are called, or begin with, in which extensions and pages keep their files.
+const OF_EXTENSIONS: [&str; 8] = [
+    "extension",
+    "browser-extension-data",
+    "web applications",
+    "service worker",
+    "file system",
+    "storage",
+    "snapshots",
+    "gmp-",
+];
+/// What would be taken for the owner's there.
+const BROUGHT_ALONG: [Export; 3] = [Export::DOCUMENTS, Export::MARKDOWN, Export::PHOTOS];
+const PROFILE_LEFT: &str = "files that a browser or its extensions keep in its profile";
+
 /// Folders that Telegram puts beside its file.
 const OF_TELEGRAM: [&str; 5] = ["chats", "contacts", "files", "stories", "video_files"];
 
@@ -91,8 +108,19 @@ pub fn left_beside(files: &[Found<'_>], takes_pictures: bool) -> Vec<Option<&'st
             }
         })
     };
+    let profiles: Vec<&str> = files.iter().filter_map(profile).collect();
+    let is_in_profile = |path: &str| {
+        let mut inside = profiles.iter().filter_map(|folder| {
+            let inside = path.strip_prefix(folder)?.strip_prefix('/')?;
+            Some(inside.split_once('/')?.0.to_lowercase())
+        });
+        inside.any(|folder| OF_EXTENSIONS.iter().any(|begin| folder.starts_with(begin)))
+    };
     let left = |file: &Found<'_>| {
         let export = file.export.filter(|_| file.is_inside)?;
+        if BROUGHT_ALONG.contains(&export) && is_in_profile(file.path) {
+            return Some(PROFILE_LEFT);
+        }
         if export == Export::PHOTOS {
             return (has_others && !takes_pictures).then_some(MEDIA_LEFT);
         }
@@ -113,6 +141,13 @@ fn reach<'f>(file: &Found<'f>) -> Option<(&'f str, bool)> {
         return None;
     }
     Some((folder, file.is_packed || export != Export::TELEGRAM))
+}
+
+/// The profile of a browser in which a history lies.
+fn profile<'f>(file: &Found<'f>) -> Option<&'f str> {
+    let (folder, name) = file.path.rsplit_once('/')?;
+    let is_profile = file.export == Some(Export::BROWSER) && OF_PROFILE.contains(&name);
+    (is_profile && file.is_inside).then_some(folder)
 }
 
 /// The accounts that files name.
@@ -215,6 +250,27 @@ mod tests {
                 ("a/card.vcf", card, false),
             ]),
             [] as [usize; 0]
+        );
+    }
+
+    #[test]
+    fn what_lies_in_the_profile_of_a_browser_belongs_to_it() {
+        let (page, history) = (Export::DOCUMENTS, Export::BROWSER);
+        assert_eq!(
+            left(&[
+                ("a/Default/History", history, false),
+                ("a/Default/Bookmarks", history, false),
+                ("a/Default/Extensions/x/popup.html", page, false),
+                ("a/Default/Extensions/x/README.md", Export::MARKDOWN, false),
+                ("a/Default/Mail/Inbox", Export::MAIL, false),
+                ("a/Default.html", page, false),
+                // A history may have been copied to where other things are.
+                ("a/Default/plan.pdf", page, false),
+                ("a/Default/Letters/storage.html", page, false),
+                // Bookmarks that were exported lie among other files.
+                ("a/bookmarks.html", history, false),
+            ]),
+            [2, 3]
         );
     }
 

@@ -5,6 +5,7 @@ mod cells;
 mod column;
 mod csv_rows;
 mod hints;
+mod near;
 mod place;
 mod row_key;
 mod seen;

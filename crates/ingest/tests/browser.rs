@@ -68,6 +68,10 @@ fn what_browsers_keep_for_themselves_is_no_table_under_any_name() {
         let input = Input::from_file(name, name, fs::File::open(&path).unwrap()).unwrap();
         assert!(matches!(input.contents(), FileContents::Left(_)), "{name}");
     }
+}
+
+#[test]
+fn settings_and_secrets_are_no_tables_under_any_name() {
     for (name, text) in [
         ("Preferences", "{\"account_info\":[]}"),
         ("Default/Secure Preferences", "{\"protection\":{}}"),
@@ -87,6 +91,18 @@ fn what_browsers_keep_for_themselves_is_no_table_under_any_name() {
         (
             "PaymentCards.json",
             "{\"metadata\":{\"data_type\":\"payment_cards\"},\"payment_cards\":[{\"card_number\":\"1\"}]}",
+        ),
+        (
+            "keepass.csv",
+            "\"Account\",\"Login Name\",\"Password\",\"Web Site\"\n\"x\",\"ida\",\"secret\",\"\"\n",
+        ),
+        (
+            "vault.json",
+            "{\"encrypted\":false,\"folders\":[],\"items\":[{\"login\":{\"password\":\"secret\"}}]}",
+        ),
+        (
+            "locked.json",
+            "{\"encrypted\":true,\"passwordProtected\":true,\"salt\":\"x\",\"data\":\"y\"}",
         ),
     ] {
         let input = Input::from_file(name, name, text.as_bytes()).unwrap();

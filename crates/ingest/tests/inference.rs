@@ -4,7 +4,9 @@ use std::io::Cursor;
 
 use crate::memory::{Memory, stream};
 use contract::declaration::Declaration;
-use ingest::table::{self, DeclaredSource, Inferred, TableColumns, TablePlace, Told, WrittenDate};
+use ingest::table::{
+    self, DeclaredSource, Inferred, TableColumns, TablePlace, Told, ToldType, WrittenDate,
+};
 use ingest::{CsvImporter, Format, Input, JsonArrayImporter, StreamChoice};
 use proptest::prelude::*;
 
@@ -35,6 +37,62 @@ fn what_no_value_proves_is_said() {
         "no row names the columns, so they are numbered"
     );
     assert!(numbered.declaration.contains("\"column_2\""));
+}
+
+/// Ten days and amounts, of which some values are others.
+fn nearly(day: &str, amount: &str) -> String {
+    let rows = (10..19).map(|day| format!("{day}.03.2024;{day},50\n"));
+    format!("Tag;Summe\n{}{day};{amount}\n", rows.collect::<String>())
+}
+
+#[test]
+fn a_column_that_few_values_make_a_text_says_so_and_can_be_told_to_be_none() {
+    let table = nearly("31.02.2024", "n/a");
+    let said = infer("x.csv", &table).unwrap().doubts;
+    assert_eq!(
+        said[1..],
+        [
+            "'Tag' is a text, because 1 of its 10 values cannot be read as date, such as '31.02.2024'; --type 'Tag=date' refuses their rows instead",
+            "'Summe' is a text, because 1 of its 10 values cannot be read as number, such as 'n/a'; --type 'Summe=number' refuses their rows instead",
+        ]
+    );
+    let told = Told {
+        types: vec![
+            ("Tag".to_owned(), ToldType::Date),
+            ("Summe".to_owned(), ToldType::Number),
+        ],
+        ..Told::default()
+    };
+    let infer_told = |table: &str| {
+        let input = Input::from_file("x.csv", "x.csv", Cursor::new(table.to_owned())).unwrap();
+        table::infer(input, None, ("a table", "a-table"), &told)
+    };
+    let inferred = infer_told(&table).unwrap();
+    assert_eq!(
+        inferred.doubts[1..],
+        [
+            "'Tag': 1 of its 10 values cannot be read so, such as '31.02.2024'; their rows are refused",
+            "'Summe': 1 of its 10 values cannot be read so, such as 'n/a'; their rows are refused",
+        ]
+    );
+    let store = store_of(&inferred);
+    let acceptor = store.acceptor_for(StreamChoice::Always(stream("a-table")));
+    let report = store.import(&mut CsvImporter::new(table.as_bytes(), &acceptor));
+    assert_eq!((report.added, report.rejected), (9, 1));
+    // Below a statement stands its sum.
+    let footed = infer(
+        "x.csv",
+        "Tag;Betrag\n05.03.2024;1,50\n31.03.2024;2,50\nSumme;4,00\n",
+    );
+    let said = &footed.unwrap().doubts[1];
+    assert!(
+        said.contains("1 of its 3 values") && said.contains("'Summe'"),
+        "{said}"
+    );
+    // Ten names are no days with a slip.
+    let names = table.replace(".03.2024", ". Haus");
+    assert!(infer_told(&names).is_err());
+    assert!(infer("x.csv", &names).unwrap().doubts[1].starts_with("'Summe'"));
 }
 
 #[test]

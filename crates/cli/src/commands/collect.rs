@@ -88,6 +88,12 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
             every,
             command,
         } => {
+            if let Some(missing) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+                return Err(Failure::new(format!(
+                    "{}: there is no such folder",
+                    missing.display()
+                )));
+            }
             let folder = folder.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
             // A data directory that is not there yet is made first: it must hold its records before anything else.
             drop(context.owner("pdpp collect")?);

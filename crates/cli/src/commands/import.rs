@@ -187,12 +187,27 @@ fn look_at(
             Err(failure) => fail(failure),
         }
     }
+    // A file without content is of no kind, so it has no place beside exports.
+    if files.iter().any(|file| file.export().is_some()) {
+        files.retain(|file| {
+            if file.is_empty() {
+                fail(file.refused_as_empty());
+            }
+            !file.is_empty()
+        });
+    }
     let mut files = survey.without_companions(&files, options.pictures);
     // A connection that was named is not meant for every table there is.
     let is_alone = files.is_empty() && options.connection.is_none();
     let takes_tables = !options.is_unattended && (is_alone || options.yes);
     files.extend(survey.tables(takes_tables));
     Ok(files)
+}
+
+/// The file of a group that has no content, where nothing is there that it could go into.
+fn nothing_in<'g>(group: &'g Group, sources: &Sources) -> Option<&'g ImportFile> {
+    let empty = group.files.iter().find(|file| file.is_empty());
+    empty.filter(|_| sources.connections.is_empty())
 }
 
 #[derive(Serialize)]
@@ -248,6 +263,9 @@ impl Run<'_> {
     fn import_group(&self, group: Group) -> CommandResult<Option<GroupDone>> {
         let (options, owner, output) = (self.options, self.owner, self.context.output);
         let sources = owner.sources()?;
+        if let Some(empty) = nothing_in(&group, &sources) {
+            return Err(empty.refused_as_empty());
+        }
         let target = match group.export {
             Some(export) => ExportTarget {
                 export,

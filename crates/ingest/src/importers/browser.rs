@@ -178,7 +178,7 @@ fn is_in_profile(path: &str) -> bool {
     folder == "Safari" || folder.ends_with(".default") || folder.contains(".default-")
 }
 
-/// Whether a file is a table of passwords, as every browser exports them, or Safari's list of payment cards.
+/// Whether a file is a table of passwords, as every browser exports them, Safari's list of payment cards, or what a password manager exports.
 fn lists_secrets(head: &[u8], members: &[String]) -> bool {
     let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let header = String::from_utf8_lossy(header).to_lowercase();
@@ -187,7 +187,14 @@ fn lists_secrets(head: &[u8], members: &[String]) -> bool {
         .map(|name| name.trim_matches(['"', ' ', '\r']))
         .collect();
     let has = |end: &str| columns.iter().any(|name| name.ends_with(end));
-    has("password") && has("username") || members.iter().any(|member| member == "payment_cards")
+    let has_member = |name: &str| members.iter().any(|member| member == name);
+    let is_vault = || ["items", "vaults", "salt"].into_iter().any(has_member);
+    has("password")
+        && ["username", "user name", "login", "login name"]
+            .into_iter()
+            .any(has)
+        || has_member("payment_cards")
+        || has_member("encrypted") && is_vault()
 }
 
 /// The members of the history that Safari exports.

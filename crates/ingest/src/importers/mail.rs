@@ -61,13 +61,15 @@ pub(crate) const EXPORT: Known = Known {
 /// Files that the programs that keep a Maildir put beside its messages.
 const OF_MAILDIR: [&str; 3] = ["maildirfolder", "maildirsize", "subscriptions"];
 
+const DELETED_LEFT: &str = "messages that are marked as deleted";
+
 fn verdict(file: &Candidate<'_>) -> Verdict {
     let name = file.file_name();
     let folder = file.path.rsplit(['/', '\\']).nth(1).unwrap_or_default();
     if recognise(file.head, name) {
         return match folder {
             "tmp" => Verdict::Leaves("messages of a Maildir that were not delivered completely"),
-            "cur" if is_trashed(name) => Verdict::Leaves("messages that are marked as deleted"),
+            "cur" if is_trashed(name) => Verdict::Leaves(DELETED_LEFT),
             _ => Verdict::Takes,
         };
     }
@@ -75,6 +77,7 @@ fn verdict(file: &Candidate<'_>) -> Verdict {
         let is_mail = count_mail_headers(message) >= 2;
         let is_called = name.to_ascii_lowercase().ends_with(".emlx");
         return match (is_mail, is_called) {
+            (true, _) if emlx::is_deleted(file.head) => Verdict::Leaves(DELETED_LEFT),
             (true, _) => Verdict::Takes,
             (false, true) => Verdict::Misses("no headers of a message follow its length"),
             (false, false) => Verdict::Unlike,

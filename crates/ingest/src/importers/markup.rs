@@ -143,7 +143,7 @@ fn text_before_tag(rest: &str) -> (String, &str) {
     let mut text = String::new();
     let mut rest = rest;
     loop {
-        let (plain, tag) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
+        let (plain, tag) = rest.split_at(tag_in(rest).unwrap_or(rest.len()));
         text.push_str(&decoded(plain));
         let Some(quoted) = tag.strip_prefix("<![CDATA[") else {
             return (text.trim().to_owned(), tag);
@@ -151,6 +151,22 @@ fn text_before_tag(rest: &str) -> (String, &str) {
         let (quoted, behind) = quoted.split_once("]]>").unwrap_or((quoted, ""));
         text.push_str(quoted);
         rest = behind;
+    }
+}
+
+/// Where the first tag begins. A `<` that another follows before any `>` is one that the text has.
+fn tag_in(text: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.find('<')?;
+        let inside = text.get(at + 1..)?;
+        let end = inside.find(['<', '>']);
+        if inside.starts_with('!')
+            || end.is_none_or(|end| inside.as_bytes().get(end) == Some(&b'>'))
+        {
+            return Some(at);
+        }
+        from = at + 1;
     }
 }
 
@@ -199,5 +215,16 @@ mod tests {
             assert_eq!(attribute(d.attributes, "X").unwrap(), "<");
             assert_eq!(markup.next().unwrap().text, "9");
         }
+    }
+
+    #[test]
+    fn a_sign_in_a_text_is_no_tag_that_takes_the_end_of_its_element_along() {
+        let mut markup = Markup::new("<A><B>1 <2 & <3</A><A><B>9</A>");
+        let mut texts = std::iter::from_fn(|| {
+            markup.next()?;
+            Some(markup.element("A").text("B")?.to_owned())
+        });
+        assert_eq!(texts.next().as_deref(), Some("1 <2 & <3"));
+        assert_eq!(texts.next().as_deref(), Some("9"));
     }
 }

@@ -102,9 +102,7 @@ impl Converter for Photos {
             None => (None, path),
         };
         // A picture that says nothing of itself is one all the same.
-        let said = Reader::new()
-            .read_from_container(&mut Cursor::new(piece))
-            .ok();
+        let said = described(piece);
         let said = said.as_ref();
         let maker = said.and_then(|said| words(said, Tag::Make));
         let model = said.and_then(|said| words(said, Tag::Model));
@@ -151,6 +149,15 @@ impl Converter for Photos {
     }
 }
 
+/// What the camera wrote. Many programs leave parts of it out, such as the end of a list; the rest is there all the same.
+fn described(picture: &[u8]) -> Option<Exif> {
+    Reader::new()
+        .continue_on_error(true)
+        .read_from_container(&mut Cursor::new(picture))
+        .or_else(|error| error.distill_partial_result(|_| ()))
+        .ok()
+}
+
 fn words(said: &Exif, tag: Tag) -> Option<String> {
     let Entry::Ascii(texts) = &said.get_field(tag, In::PRIMARY)?.value else {
         return None;
@@ -195,4 +202,20 @@ fn degrees(said: &Exif, value: Tag, sign: Tag) -> Option<f64> {
     };
     // Nothing was measured where a part is divided by nothing.
     (degrees.is_finite() && degrees <= most).then_some(if is_negative { -degrees } else { degrees })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_whose_lists_are_not_ended_tells_what_it_can() {
+        // As programs write it that rotate or shrink pictures: a time, and no word on where the next list is.
+        let list = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x87\x69\0\x04\0\0\0\x01\0\0\0\x1a\0\0\0\0\
+            \0\x01\x90\x03\0\x02\0\0\0\x14\0\0\0\x282024:03:06 10:13:20\0";
+        let length = u16::try_from(list.len() + 2).unwrap().to_be_bytes();
+        let picture = [b"\xff\xd8\xff\xe1".as_slice(), &length, list, b"\xff\xd9"].concat();
+        let said = described(&picture).unwrap();
+        assert_eq!(taken_at(&said).as_deref(), Some("2024-03-06T10:13:20"));
+    }
 }

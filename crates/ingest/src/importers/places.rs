@@ -152,7 +152,7 @@ impl Places {
         }
         let lists = ["LineString", "LinearRing", "Point"].map(|name| node.find(name));
         let Some(list) = lists.into_iter().flatten().next() else {
-            return Err(malformed("the placemark has no coordinates"));
+            return self.addressed(node, made);
         };
         let text = list.says("coordinates").unwrap_or_default();
         let points = text
@@ -173,6 +173,25 @@ impl Places {
                 Ok(())
             }
         }
+    }
+
+    /// A place of which only the address is told, as in maps that find it anew each time.
+    fn addressed(&self, node: &Node, made: &mut Made) -> Result<(), Rejection> {
+        let Some(address) = node.says("address") else {
+            return Err(malformed("the placemark has no coordinates and no address"));
+        };
+        let (title, text) = said(node);
+        let texts: Vec<String> = [address.clone()].into_iter().chain(text).collect();
+        made.add(
+            "places",
+            json!({
+                "id": id(title.as_deref(), None, &address),
+                "title": title,
+                "text": texts.join("\n"),
+                "file": some_text(self.file.clone()),
+            }),
+        );
+        Ok(())
     }
 
     fn place(&self, node: &Node, point: &Point, made: &mut Made) {

@@ -55,23 +55,27 @@ const EVENING: [&str; 6] = ["pm", "p.m", "下午", "午後", "오후", "p. m"];
 pub(crate) fn written(line: &str) -> Option<DateTime> {
     let line = line.to_lowercase();
     let line = line.replace(['\u{202f}', '\u{a0}', '\u{200e}', '\u{200f}'], " ");
-    let (before, clock, behind) = clock(&line)?;
+    let (before, clock, behind) = clock(&line, ':').or_else(|| clock(&line, '.'))?;
     // A time may stand between the day and what follows, never before the day.
     let date = named_day(before).or_else(|| numbered_day(before))?;
     Some(date.to_datetime(halved(clock, before, behind)?))
 }
 
-/// The first `10:00` or `10:00:00`, and what stands around it.
-fn clock(line: &str) -> Option<(&str, Time, &str)> {
-    let is_part = |c: char| c.is_ascii_digit() || c == ':';
+/// The first `10:00` or `10:00:00`, and what stands around it. With dots, as Danes and Finns write it, all three numbers must stand there, the
+/// last of which is no year.
+fn clock(line: &str, sign: char) -> Option<(&str, Time, &str)> {
+    let is_part = |c: char| c.is_ascii_digit() || c == sign;
     let mut rest = 0;
     loop {
         let from = rest + line.get(rest..)?.find(|c: char| c.is_ascii_digit())?;
         let word = line.get(from..)?;
         let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
         let (word, behind) = word.split_at_checked(end)?;
-        let mut parts = word.split(':').map(str::parse::<i8>);
-        if let (Some(Ok(hour)), Some(Ok(minute))) = (parts.next(), parts.next()) {
+        let is_dotted = word.len() >= 7 && word.rsplit('.').take(2).all(|part| part.len() == 2);
+        let mut parts = word.split(sign).map(str::parse::<i8>);
+        if let (Some(Ok(hour)), Some(Ok(minute))) = (parts.next(), parts.next())
+            && (sign == ':' || is_dotted)
+        {
             let second = parts.next().unwrap_or(Ok(0)).ok()?;
             let time = Time::new(hour, minute, second, 0).ok()?;
             return Some((line.get(..from)?, time, behind));
@@ -111,10 +115,15 @@ fn named_day(line: &str) -> Option<Date> {
     };
     words.iter().enumerate().find_map(|(at, word)| {
         let month = month(word)?;
-        let (day, year) = match at.checked_sub(1).and_then(|before| number(before, 1..=2)) {
-            Some(day) => (day, number(at + 1, 4..=4)?),
-            None => (number(at + 1, 1..=2)?, number(at + 2, 4..=4)?),
+        let before = |digits| number(at.checked_sub(1)?, digits);
+        let (day, year) = if let Some(day) = before(1..=2) {
+            (day, number(at + 1, 4..=4))
+        } else {
+            // The year stands first in Hungarian.
+            let year = number(at + 2, 4..=4).or_else(|| before(4..=4));
+            (number(at + 1, 1..=2)?, year)
         };
+        let year = year?;
         Date::new(year, month, i8::try_from(day).ok()?).ok()
     })
 }
@@ -175,6 +184,9 @@ mod tests {
             "添加于 2024年6月3日星期一 上午10:00:00",
             "2024/06/03 10:00:00",
             "2024. 6. 3. 오전 10:00:00",
+            "3. jun. 2024 10.00.00",
+            "3.6.2024 klo 10.00.00",
+            "2024. jún. 3. 10:00:00",
         ] {
             let expected = jiff::civil::date(2024, 6, 3).at(10, 0, 0, 0);
             assert_eq!(written(line), Some(expected), "{line}");
@@ -190,6 +202,8 @@ mod tests {
         for line in [
             "3/6/2024, 10:00:00",
             "3 Juni 2024",
+            "3. jun. 2024 10.00",
+            "3 Juni 2024 03.06.2024",
             "31 June 2024 10:00:00",
             "June 3, 2024 13:00:00 PM",
             "10:00:00 3 June 2024",

@@ -1,12 +1,15 @@
 //! XML: a file of any size is cut at the elements of certain names, and what was cut becomes a small tree. Namespaces are passed
 //! over: an element is called by what stands behind the colon.
 
+mod decoded;
+
 use std::io::{self, BufRead, Read};
 
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Error, Reader, XmlVersion};
 
+use self::decoded::Decoded;
 use super::pieces::malformed;
 use crate::error::InputError;
 use crate::lines::MAX_LINE_BYTES;
@@ -28,7 +31,7 @@ pub(crate) struct XmlCut {
 
 /// Cuts a document into elements, without holding more than one.
 pub(crate) struct Cutter<R> {
-    reader: Reader<Metered<R>>,
+    reader: Reader<Metered<Decoded<R>>>,
     cut: XmlCut,
     event: Vec<u8>,
     piece: Vec<u8>,
@@ -41,7 +44,7 @@ impl<R: BufRead> Cutter<R> {
     pub(crate) fn new(reader: R, cut: XmlCut) -> Self {
         Self {
             reader: Reader::from_reader(Metered {
-                reader,
+                reader: Decoded::new(reader),
                 line_ends: 0,
                 left: 0,
             }),
@@ -162,7 +165,10 @@ fn failed(error: Error, line: u64) -> InputError {
             Ok(error) => error.into(),
             Err(error) => io::Error::new(error.kind(), error.to_string()).into(),
         },
-        Error::Encoding(_) => broken(line, "it is not UTF-8"),
+        Error::Encoding(_) => broken(
+            line,
+            "its bytes are no text in UTF-8, or in what it declares",
+        ),
         _ => broken(line, "it is not XML from here on"),
     }
 }
@@ -408,6 +414,30 @@ mod tests {
         let xml = "<a><data k='1'>long\n<c/>more</data></a>";
         let piece = "<a><data k='1'><c/>more</data></a>".to_owned();
         assert_eq!(cut(xml, 100), [(1, Some(piece))]);
+    }
+
+    #[test]
+    fn letters_are_read_in_the_encoding_that_is_declared() {
+        let text = |declared: &str, letter: &[u8]| {
+            let declared = format!("<?xml version='1.0'{declared}?>\n<r><a>Gr");
+            let rest = [letter, b"n</a></r>"].concat();
+            // Read in small portions, so that letters are cut.
+            let rest = io::BufReader::with_capacity(1, rest.as_slice());
+            let mut cutter = Cutter::new(declared.as_bytes().chain(rest), CUT);
+            let taken = cutter.take(100).ok()??;
+            assert!(taken);
+            String::from_utf8(cutter.taken().to_vec()).ok()
+        };
+        let green = Some("<a>Grün</a>".to_owned());
+        assert_eq!(text("", "ü".as_bytes()), green);
+        assert_eq!(text(" encoding=\"ISO-8859-1\"", b"\xfc"), green);
+        assert_eq!(text(" encoding = 'UTF-16'", "ü".as_bytes()), green);
+        assert_eq!(
+            text(" encoding='Shift_JIS'", b"\x83\x89"),
+            Some("<a>Grラn</a>".to_owned())
+        );
+        assert_eq!(text("", b"\xfc"), None);
+        assert_eq!(text(" encoding='Shift_JIS'", b"\xff"), None);
     }
 
     #[test]

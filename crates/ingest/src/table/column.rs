@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::cells::{self, DateOrder};
+use super::near::NearWays;
 use super::told::{Told, ToldType};
 use crate::sheets::Cell;
 
@@ -23,6 +24,8 @@ pub(super) struct Column {
     pub(super) empty: u64,
     /// The ways to read texts that fit all of them so far, the best first.
     ways: Vec<Way>,
+    /// Those that fit all but a few.
+    near: NearWays,
     /// Whether a day comes with a time.
     has_time: bool,
     /// The kinds of JSON values, where they are not just cells.
@@ -36,7 +39,7 @@ pub(super) struct Column {
 
 /// A way to read a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Boolean,
     Iso,
     Integer,
@@ -113,18 +116,28 @@ impl fmt::Display for Kind {
 }
 
 impl Way {
-    /// Whether it makes values of that type.
-    fn reads(self, wanted: ToldType) -> bool {
+    /// The type of the values that it makes.
+    pub(super) fn told(self) -> ToldType {
         match self {
-            Self::Boolean => wanted == ToldType::Boolean,
-            Self::Integer => wanted == ToldType::Integer,
-            Self::Decimal(_) => wanted == ToldType::Number,
-            Self::Iso | Self::Date(_) => wanted == ToldType::Date,
+            Self::Boolean => ToldType::Boolean,
+            Self::Integer => ToldType::Integer,
+            Self::Decimal(_) => ToldType::Number,
+            Self::Iso | Self::Date(_) => ToldType::Date,
         }
     }
 
+    /// Its place among all ways: the lower, the better.
+    pub(super) fn rank(self) -> Option<usize> {
+        WAYS.iter().position(|way| *way == self)
+    }
+
+    /// Whether both differ in an order of dates or a decimal sign at most.
+    pub(super) fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+
     /// Whether a text can be read like this; with a time, if it is a day with one.
-    fn fits(self, cell: &str) -> Option<bool> {
+    pub(super) fn fits(self, cell: &str) -> Option<bool> {
         let plain = |fits: bool| fits.then_some(false);
         match self {
             Self::Boolean => plain(
@@ -149,6 +162,7 @@ impl Column {
             filled: 0,
             empty: 0,
             ways: WAYS.to_vec(),
+            near: NearWays::default(),
             has_time: false,
             json: Vec::new(),
             values: Some(HashSet::new()),
@@ -168,7 +182,7 @@ impl Column {
                 Way::Date(order) => told.dates.is_none_or(|told| told.0 == *order),
                 Way::Boolean | Way::Iso | Way::Integer => true,
             };
-            is_told && wanted.is_none_or(|wanted| way.reads(wanted))
+            is_told && wanted.is_none_or(|wanted| way.told() == wanted)
         });
         self
     }
@@ -181,10 +195,14 @@ impl Column {
         self.filled += 1;
         self.longest = self.longest.max(cell.chars().count());
         self.remember(cell);
-        let mut has_time = false;
+        let mut has_time = self.near.see(cell, self.filled);
+        let near = &mut self.near;
         self.ways.retain(|way| {
             let fits = way.fits(cell);
             has_time |= fits == Some(true);
+            if fits.is_none() {
+                near.miss(*way, cell);
+            }
             fits.is_some()
         });
         self.has_time |= has_time;
@@ -294,12 +312,24 @@ impl Column {
     }
 
     fn cell_kind(&self) -> (Kind, Option<String>) {
-        let Some(best) = self.ways.first().copied() else {
-            return (Kind::Text, None);
-        };
         let name = &self.name;
-        let is_alike = |way: &&Way| std::mem::discriminant(*way) == std::mem::discriminant(&best);
-        let is_certain = self.ways.iter().filter(is_alike).count() == 1;
+        if let Some(best) = self.ways.first().copied() {
+            let alike = self.ways.iter().filter(|way| way.is_like(best));
+            return self.read(best, alike.count() == 1);
+        }
+        let most = self.near.most(self.filled).filter(|_| self.is_told);
+        let Some(most) = most else {
+            return (Kind::Text, self.near.almost(name, self.filled));
+        };
+        let (kind, doubt) = self.read(most, self.near.is_certain());
+        let refused = self.near.refused(name, self.filled);
+        let doubts: Vec<String> = doubt.into_iter().chain(refused).collect();
+        (kind, Some(doubts.join("; ")))
+    }
+
+    /// What it holds if it is read like this.
+    fn read(&self, best: Way, is_certain: bool) -> (Kind, Option<String>) {
+        let name = &self.name;
         match best {
             Way::Boolean => (Kind::Boolean, None),
             // Eight digits are a day only where the column says so.

@@ -170,6 +170,15 @@ impl ImportFile {
         one.strip_suffix("-wal") == Some(&two) || two.strip_suffix("-wal") == Some(&one)
     }
 
+    /// Whether it was named, has no content, and is no known export by its name.
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == Some(0) && self.member.is_none() && self.export().is_none()
+    }
+
+    pub(super) fn refused_as_empty(&self) -> Failure {
+        Failure::new(format!("{}: it is empty", self.name().name))
+    }
+
     /// Whether it is what was written beside a database.
     pub(super) fn is_log(&self) -> bool {
         let is_log = self.path.to_string_lossy().ends_with("-wal");

@@ -26,7 +26,7 @@ const COLUMNS: [&[&str]; 14] = [
 pub(super) fn is_table(head: &str) -> bool {
     let header = head.lines().next().unwrap_or_default();
     let has = |english: &str| position(&cells(header), english).is_some();
-    ["Date", "Net", "Fee", "Transaction ID"]
+    ["Date", "Currency", "Net", "Fee", "Transaction ID"]
         .into_iter()
         .all(has)
 }

@@ -55,11 +55,21 @@ impl<R: BufRead> MessageReader<R> {
         if held == length {
             file.take(LIST_BYTES).read_to_end(&mut list)?;
         }
-        if flags(&list).is_none_or(|flags| flags & DELETED == 0) {
+        if !marks_deleted(&list) {
             self.message = Cursor::new(message);
         }
         Ok(())
     }
+}
+
+/// Whether a file of which this is the beginning is marked as deleted, as far as that can be seen.
+pub(super) fn is_deleted(head: &[u8]) -> bool {
+    let list = split(head).and_then(|(length, rest)| rest.get(usize::try_from(length).ok()?..));
+    list.is_some_and(marks_deleted)
+}
+
+fn marks_deleted(list: &[u8]) -> bool {
+    flags(list).is_some_and(|flags| flags & DELETED != 0)
 }
 
 /// The member `flags` of a property list.

@@ -122,7 +122,7 @@ impl Note {
             .strip_prefix('[')
             .and_then(|inner| inner.strip_suffix(']'));
         if let Some(inline) = inline.filter(|inline| !inline.starts_with('[')) {
-            return self.add_items(name, inline.split(',').map(unquoted).collect());
+            return self.add_items(name, items_of(inline));
         }
         if is_list(name) && !value.is_empty() {
             return self.add_items(name, value.split([',', ' ']).map(unquoted).collect());
@@ -173,6 +173,22 @@ fn is_list(name: &str) -> bool {
 fn is_name(name: &str) -> bool {
     let name = name.trim();
     !name.is_empty() && name.len() < 64 && !name.contains([' ', '(', '[', '`'])
+}
+
+/// The items of a list in one line. A comma within quotes is part of its item.
+fn items_of(inline: &str) -> Vec<String> {
+    let (mut quote, mut is_begun) = (None, false);
+    let items = inline.split(|sign: char| {
+        match quote {
+            Some(open) if open == sign => quote = None,
+            Some(_) => return false,
+            None if !is_begun && matches!(sign, '"' | '\'') => quote = Some(sign),
+            None => {}
+        }
+        is_begun = sign != ',' && (is_begun || !sign.is_whitespace());
+        sign == ','
+    });
+    items.map(unquoted).collect()
 }
 
 fn unquoted(text: &str) -> String {
@@ -230,6 +246,8 @@ fn tags_in(text: &str) -> Vec<String> {
             tags.push(tag.to_owned());
         }
     }
+    // A link to a heading of the same note.
+    let text = text.replace("](#", "](");
     for word in text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | ',')) {
         let Some(tag) = word.strip_prefix('#') else {
             continue;
@@ -283,6 +301,16 @@ mod tests {
         assert_eq!(note.aliases, ["Dinghy", "Skiff"]);
         assert_eq!(note.properties["status"], "open");
         assert!(note.text.starts_with("# Heading"), "{}", note.text);
+    }
+
+    #[test]
+    fn a_comma_in_quotes_parts_no_items_and_a_link_to_a_heading_is_no_tag() {
+        let note = Note::read(
+            "---\naliases: [Beet, \"Hoch, Beet\", Ida's, 'a, b']\n---\n[x](#heading) (#tag)\n",
+            "n",
+        );
+        assert_eq!(note.aliases, ["Beet", "Hoch, Beet", "Ida's", "a, b"]);
+        assert_eq!(note.tags, ["tag"]);
     }
 
     #[test]

@@ -63,11 +63,13 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     if let Some((_, why)) = others.find(|(begin, _)| file.head.starts_with(begin.as_bytes())) {
         return Verdict::Leaves(why);
     }
-    if !has_columns(file.head, &["Date", "Name", "Letterboxd URI"]) {
+    let has = |columns: &[&str]| has_columns(file.head, columns);
+    if !has(&["Date", "Letterboxd URI"]) {
         return Verdict::Unlike;
     }
     let mut folders = file.path.rsplit('/').skip(1);
     match folders.next() {
+        _ if !has(&["Name"]) => Verdict::Leaves("likes of lists and reviews at Letterboxd"),
         Some("deleted" | "orphaned") => Verdict::Leaves("what was removed from Letterboxd"),
         Some("lists") => Verdict::Leaves("lists of Letterboxd"),
         _ => Verdict::Takes,
@@ -104,10 +106,27 @@ impl Converter for Films {
                 "rating": text(&row, "Rating").and_then(|rating| rating.parse::<Number>().ok()),
                 "is_rewatch": rewatch,
                 "tags": some_list(tags.filter(|tag| !tag.is_empty()).collect()),
-                "text": text(&row, "Review").map(html::to_text),
+                "text": text(&row, "Review").map(review),
                 "url": url,
             }),
         );
         Ok(())
+    }
+}
+
+/// A review has marks of HTML, and lines of its own.
+fn review(text: &str) -> String {
+    let lines = text.lines().map(html::to_text);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_keeps_its_lines() {
+        let text = "Good &amp; <i>wet</i>.\n\nVery<br>wet.";
+        assert_eq!(review(text), "Good & wet.\n\nVery\nwet.");
     }
 }

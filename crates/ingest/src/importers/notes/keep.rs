@@ -32,7 +32,11 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     // The folder is called otherwise in other languages.
     let is_note = || {
         let head = String::from_utf8_lossy(file.head);
-        head.contains("<div class=\"note ") && head.contains("<div class=\"heading\">")
+        let begins = [
+            "<div class=\"note\"><div class=\"heading\">",
+            "<div class=\"note ",
+        ];
+        begins.iter().any(|begin| head.contains(begin)) && head.contains("<div class=\"heading\">")
     };
     let is_beside = stands_in_keep && (is_page || file.path.ends_with("Labels.txt"));
     if is_beside || (is_page && is_note()) {
@@ -105,10 +109,17 @@ mod tests {
 
     #[test]
     fn pages_of_notes_are_left_whatever_their_folder_is_called() {
-        let head = b"<?xml version=\"1.0\" ?><html><body><div class=\"note DEFAULT\"><div class=\"heading\">x";
-        let verdict = |path, head| recognise(&Candidate { head, path });
+        fn verdict(path: &str, head: &[u8]) -> Verdict {
+            recognise(&Candidate { head, path })
+        }
         let path = "Takeout/Google Notizen/x.html";
-        assert!(matches!(verdict(path, head), Verdict::Leaves(_)));
+        for class in ["note", "note DEFAULT"] {
+            let head = format!(
+                "<?xml version=\"1.0\" ?><html><body><div class=\"{class}\"><div class=\"heading\">x"
+            );
+            let is_left = matches!(verdict(path, head.as_bytes()), Verdict::Leaves(_));
+            assert!(is_left, "{class}");
+        }
         assert_eq!(verdict(path, b"<html>Dear diary"), Verdict::Unlike);
     }
 }

@@ -159,10 +159,18 @@ fn read_markdown(text: &str) -> (Option<String>, Map<String, Value>, String) {
     )
 }
 
-/// `March 5, 2024 10:00 AM`, which counts as UTC: nothing says of which zone it is. Of two times, the first.
+/// `March 5, 2024 10:00 AM (GMT+1)`, which counts as UTC where no offset stands behind it. Of two times, the first.
 fn moment(text: &str) -> Option<String> {
     let text = text.split_once(" → ").map_or(text, |(from, _)| from);
     let text = text.trim().trim_start_matches('@');
+    if let Some((time, zone)) = text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(" ("))
+    {
+        let time = moment(time)?;
+        let offset = offset(zone).filter(|_| time.contains('T'));
+        return Some(time + &offset.unwrap_or_default());
+    }
     let forms = ["%B %d, %Y %I:%M %p", "%Y/%m/%d %H:%M", "%d/%m/%Y %H:%M"];
     let mut times = forms.iter().filter_map(|form| {
         let time = jiff::civil::DateTime::strptime(form, text).ok()?;
@@ -176,6 +184,18 @@ fn moment(text: &str) -> Option<String> {
         });
         days.next()
     })
+}
+
+/// `GMT+1` or `GMT-3:30` as `+01:00` or `-03:30`.
+fn offset(zone: &str) -> Option<String> {
+    let hours = zone.strip_prefix("GMT").or(zone.strip_prefix("UTC"))?;
+    let Some(sign) = hours.chars().next() else {
+        return Some("Z".to_owned());
+    };
+    let hours = hours.strip_prefix(['+', '-'])?;
+    let (hours, minutes) = hours.split_once(':').unwrap_or((hours, "0"));
+    let (hours, minutes): (u8, u8) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours < 24 && minutes < 60).then(|| format!("{sign}{hours:02}:{minutes:02}"))
 }
 
 #[cfg(test)]
@@ -205,6 +225,17 @@ mod tests {
             ("March 5, 2024", Some("2024-03-05")),
             ("2024/03/05 10:00", Some("2024-03-05T10:00:00")),
             ("March 5, 2024 → March 7, 2024", Some("2024-03-05")),
+            (
+                "March 5, 2024 10:00 AM (GMT+1) → 11:00 AM",
+                Some("2024-03-05T10:00:00+01:00"),
+            ),
+            (
+                "2024/03/05 10:00 (GMT-3:30)",
+                Some("2024-03-05T10:00:00-03:30"),
+            ),
+            ("2024/03/05 10:00 (UTC)", Some("2024-03-05T10:00:00Z")),
+            ("2024/03/05 10:00 (EST)", Some("2024-03-05T10:00:00")),
+            ("March 5, 2024 (GMT+1)", Some("2024-03-05")),
             ("soon", None),
         ] {
             assert_eq!(moment(text).as_deref(), expected, "{text}");

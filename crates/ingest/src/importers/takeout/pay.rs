@@ -45,7 +45,16 @@ const SHAPE: Shape = Shape {
 };
 
 fn recognise(file: &Candidate<'_>) -> Verdict {
-    let columns = ["Time", "Transaction ID", "Description", "Amount"];
+    // Banks have tables with some of these columns too.
+    let columns = [
+        "Time",
+        "Transaction ID",
+        "Description",
+        "Product",
+        "Payment method",
+        "Status",
+        "Amount",
+    ];
     has_columns(file.head, &columns).into()
 }
 
@@ -116,6 +125,24 @@ fn moment(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_of_a_bank_is_another_one() {
+        let is_known = |header: &str| {
+            let head = format!("{header}\n");
+            let candidate = Candidate {
+                head: head.as_bytes(),
+                path: "x.csv",
+            };
+            matches!(recognise(&candidate), Verdict::Takes)
+        };
+        assert!(is_known(
+            "Time,Transaction ID,Description,Product,Payment method,Status,Amount"
+        ));
+        assert!(!is_known(
+            "Transaction ID,Date,Time,Type,Name,Category,Amount,Currency,Description,Money In"
+        ));
+    }
 
     #[test]
     fn amounts_are_numbers() {
