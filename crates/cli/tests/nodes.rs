@@ -1,6 +1,7 @@
 //! Nodes of a database: how they start, what they refuse, and that commands go through them. Those that need a PostgreSQL run
 //! where `TEST_POSTGRES` names one.
 
+mod erasing;
 mod faults;
 mod measuring;
 mod ready;
