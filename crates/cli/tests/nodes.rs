@@ -1,6 +1,7 @@
 //! Nodes of a database: how they start, what they refuse, and that commands go through them. Those that need a PostgreSQL run
 //! where `TEST_POSTGRES` names one.
 
+mod erasing;
 mod faults;
 mod measuring;
 mod ready;
@@ -214,10 +215,14 @@ fn a_database_that_cannot_be_used_is_told_with_the_next_step() {
     let Some(real) = Nodes::new() else { return };
     let (_, server) = real.url.split_once('@').unwrap();
     nodes.url = format!("postgres://pdpp:hidden@{server}");
-    nodes.refused(nodes.serving("a"), &["cannot be used", "password"]);
+    nodes.refused(
+        nodes.serving("a"),
+        &["cannot be used", "a password that it knows"],
+    );
     let (server, _) = real.url.rsplit_once('/').unwrap();
     nodes.url = format!("{server}/no_such_database");
-    nodes.refused(nodes.serving("a"), &["cannot be used", "no_such_database"]);
+    let missing = ["cannot be used", "no_such_database", "Create it"];
+    nodes.refused(nodes.serving("a"), &missing);
 }
 
 /// What people see of a store, less the address it is served at.

@@ -288,11 +288,14 @@ impl StoreError {
         }
     }
 
-    /// Whether the same request may succeed in a moment.
+    /// Whether the same request may succeed in a moment. While a standby takes over, a database can only be read.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable { .. } | Self::Contended { .. } | Self::BlobsUnavailable { .. }
+            Self::Unavailable { .. }
+                | Self::Contended { .. }
+                | Self::DatabaseReadOnly { .. }
+                | Self::BlobsUnavailable { .. }
         )
     }
 
@@ -308,6 +311,7 @@ impl StoreError {
             Self::DiskFailed { .. } => "the server's disk failed".to_owned(),
             Self::Unavailable { .. } => "the server's database does not answer".to_owned(),
             Self::Contended { .. } => "the server's database is busy".to_owned(),
+            Self::DatabaseReadOnly { .. } => "the server's database takes no writes".to_owned(),
             Self::BlobsUnavailable { .. } => "the server's storage does not answer".to_owned(),
             _ => "the server's data cannot be written".to_owned(),
         }

@@ -47,6 +47,10 @@ pub struct Inspection {
     pub traces_on: Vec<String>,
     /// How many blobs and copies of the index that nodes share they may be in.
     pub traces_in: SharedTraces,
+    /// The tables of the database whose old pages they may be in. Only its administrator has tables written anew.
+    pub traces_in_tables: Vec<String>,
+    /// When something was erased last from a database, whose log and backups of before may hold it.
+    pub erased_at: Option<Instant>,
     /// How many bytes of room it takes to finish that.
     pub room_to_erase: u64,
     /// The rollback of the store that the owner has not accepted yet, in words.

@@ -16,7 +16,7 @@ fn psql(url: &str, sql: &str) -> Child {
     psql.stdout(Stdio::null()).spawn().unwrap()
 }
 
-fn at_database(url: &str, sql: &str) {
+pub(super) fn at_database(url: &str, sql: &str) {
     assert!(psql(url, sql).wait().unwrap().success(), "{sql}");
 }
 
@@ -32,13 +32,13 @@ fn until(node: &Server, wanted: u16) {
 }
 
 /// A database of its own, so that what is done to it disturbs nobody.
-struct Own {
+pub(super) struct Own {
     server: String,
     name: String,
 }
 
 impl Own {
-    fn of(nodes: &mut Nodes) -> Self {
+    pub(super) fn of(nodes: &mut Nodes) -> Self {
         let server = nodes.url.clone();
         let name = nodes.owner.replace(['-', '.'], "_");
         at_database(&server, &format!("CREATE DATABASE {name}"));
@@ -66,8 +66,58 @@ fn a_node_whose_database_is_of_a_later_release_is_not_ready() {
     at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1000");
     until(&node, 503);
     assert_eq!(node.ask("GET /healthz", None, "").0, 200);
+    let newer = ["needs a newer pdpp (format 1000", "Upgrade pdpp"];
+    nodes.refused(nodes.serving("b"), &newer);
     at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1");
     until(&node, 200);
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let Some(mut nodes) = Nodes::new() else {
+        return;
+    };
+    let _own = Own::of(&mut nodes);
+    at_database(&nodes.url, "CREATE TABLE accounts (id bigint)");
+    let foreign = ["a table \"accounts\" of another program", "empty database"];
+    nodes.refused(nodes.serving("a"), &foreign);
+    at_database(&nodes.url, "DROP TABLE accounts");
+    until(&nodes.start("a"), 200);
+}
+
+#[test]
+fn a_node_whose_database_can_only_be_read_is_not_ready_and_loses_nothing() {
+    let Some(mut nodes) = Nodes::new() else {
+        return;
+    };
+    let own = Own::of(&mut nodes);
+    nodes.url.push_str("?target_session_attrs=read-write");
+    let node = nodes.start("a");
+    let token = declared(&nodes);
+    assert_eq!(status_in(&write(&node, &token, "m1").0), 200);
+    until(&node, 200);
+    let only_reads = |setting: &str| {
+        let sql = format!("ALTER DATABASE {} {setting}", own.name);
+        at_database(&own.server, &sql);
+        let sql = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
+            own.name
+        );
+        at_database(&own.server, &sql);
+    };
+    only_reads("SET default_transaction_read_only = on");
+    until(&node, 503);
+    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
+    let (head, body) = write(&node, &token, "m2");
+    assert_eq!(status_in(&head), 503, "{body}");
+    assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+    assert!(body.contains("takes no writes"), "{body}");
+    nodes.refused(nodes.serving("b"), &["can only be read", "primary"]);
+    only_reads("RESET default_transaction_read_only");
+    until(&node, 200);
+    assert_eq!(status_in(&write(&node, &token, "m2").0), 200);
+    let (_, found) = node.ask("GET /v1/search?q=waits&count=exact", Some(&token), "");
+    assert_eq!(found["meta"]["count"], 2, "{found}");
 }
 
 #[test]
@@ -102,35 +152,94 @@ fn a_node_that_starts_says_that_it_lives() {
     child.wait().unwrap();
 }
 
-#[test]
-fn a_write_that_waits_too_long_is_told_to_come_again() {
-    let Some(nodes) = Nodes::new() else { return };
-    let node = nodes.start("a");
+/// Declares mail at the node `a`, with one connection, and returns a token of the owner.
+pub(super) fn declared(nodes: &Nodes) -> String {
     let declaration = nodes.home.file("mail.json", MAIL);
     nodes.run("a", &format!("declare {declaration}")).succeeds();
     let add = "connections add mail --name Work";
     nodes.run("a", add).succeeds();
     let token = nodes.run("a", "owner-token").succeeds().stdout;
-    let write = |id: &str| {
-        let body = format!(r#"{{"key":"{id}","data":{{"id":"{id}","subject":"waits"}}}}"#);
-        let request = format!(
-            "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
-            token.trim(),
-            body.len(),
-        );
-        raw_exchange(connect(&node.address), &request)
-    };
-    // Longer than a lock is waited for.
+    token.trim().to_owned()
+}
+
+/// Writes a record; returns the head and the body of the answer.
+fn write(node: &Server, token: &str, id: &str) -> (String, String) {
+    let body = format!(r#"{{"key":"{id}","data":{{"id":"{id}","subject":"waits"}}}}"#);
+    let request = format!(
+        "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+    raw_exchange(connect(&node.address), &request)
+}
+
+/// Somebody who holds the row of the owner for so many seconds.
+fn hold(nodes: &Nodes, seconds: u32) -> Child {
     let locked = format!(
-        "SELECT id FROM owners WHERE host = '{}' FOR UPDATE; SELECT pg_sleep(15)",
+        "SELECT id FROM owners WHERE host = '{}' FOR UPDATE; SELECT pg_sleep({seconds})",
         nodes.owner
     );
-    let mut holding = psql(&nodes.url, &locked);
+    let holding = psql(&nodes.url, &locked);
     thread::sleep(Duration::from_secs(1));
-    let (head, body) = write("m1");
-    assert_eq!(status_in(&head), 503, "{body}");
+    holding
+}
+
+fn is_told_to_come_again((head, body): &(String, String)) -> bool {
+    if status_in(head) == 200 {
+        return false;
+    }
+    assert_eq!(status_in(head), 503, "{body}");
     assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+    assert!(body.contains("busy"), "{body}");
+    true
+}
+
+#[test]
+fn a_write_that_waits_too_long_is_told_to_come_again() {
+    let Some(nodes) = Nodes::new() else { return };
+    let node = nodes.start("a");
+    let token = declared(&nodes);
+    // Longer than a lock is waited for.
+    let mut holding = hold(&nodes, 15);
+    assert!(is_told_to_come_again(&write(&node, &token, "m1")));
     assert!(holding.wait().unwrap().success());
-    let (head, body) = write("m1");
-    assert_eq!(status_in(&head), 200, "{body}");
+    assert!(!is_told_to_come_again(&write(&node, &token, "m1")));
+}
+
+#[test]
+fn more_writes_than_may_wait_are_told_at_once_to_come_again_and_the_others_are_written() {
+    let Some(nodes) = Nodes::new() else { return };
+    let node = nodes.start("a");
+    let token = declared(&nodes);
+    // Shorter than a lock is waited for.
+    let mut holding = hold(&nodes, 7);
+    let asked = Instant::now();
+    let answers = thread::scope(|scope| {
+        let (node, token) = (&node, &token);
+        let writing = (0..80).map(|number| {
+            scope.spawn(move || {
+                let answer = write(node, token, &format!("m{number}"));
+                (is_told_to_come_again(&answer), asked.elapsed())
+            })
+        });
+        let writing: Vec<_> = writing.collect();
+        let answers = writing.into_iter().map(|one| one.join().unwrap());
+        answers.collect::<Vec<_>>()
+    });
+    assert!(holding.wait().unwrap().success());
+    let refused = answers.iter().filter(|(refused, _)| *refused);
+    assert_eq!(refused.clone().count(), 80 - 64);
+    assert!(refused.clone().all(|(_, after)| after.as_secs() < 5));
+    let search = || {
+        let target = "GET /v1/search?q=waits&count=exact";
+        node.ask(target, Some(&token), "").1["meta"]["count"].clone()
+    };
+    assert_eq!(search(), 64);
+    for number in 0..80 {
+        assert!(!is_told_to_come_again(&write(
+            &node,
+            &token,
+            &format!("m{number}")
+        )));
+    }
+    assert_eq!(search(), 80);
 }

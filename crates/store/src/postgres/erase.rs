@@ -5,6 +5,7 @@ use contract::id::ConnectionId;
 
 use super::PostgresStore;
 use super::pool::Tx;
+use super::statistics::PARTS;
 use crate::catalog::Removed;
 use crate::{Result, StoreError};
 
@@ -45,12 +46,15 @@ impl PostgresStore {
             &[&self.owner],
         )?;
         let streams = tx.query(
-            "SELECT id, live_records FROM streams WHERE owner_id = $1 AND connection_id = $2",
+            "SELECT id, live_records, last_version > 0 FROM streams WHERE owner_id = $1 AND connection_id = $2",
             &[&self.owner, &id.as_str()],
         )?;
-        let mut records = 0;
+        let (mut records, mut written) = (0, Vec::new());
         for row in &streams {
             let stream: i64 = row.get(0)?;
+            if row.get(2)? {
+                written.push(stream);
+            }
             records += row.get::<i64>(1)?.cast_unsigned();
             tx.execute(
                 "INSERT INTO erasures (owner_id, version, stream_id) VALUES ($1, $2, $3)",
@@ -67,8 +71,25 @@ impl PostgresStore {
             "DELETE FROM connections WHERE owner_id = $1 AND id = $2",
             &[&self.owner, &id.as_str()],
         )?;
+        self.note_files(tx, &written)?;
         let blobs = self.forget_orphans(tx)?;
         Ok(Removed { records, blobs })
+    }
+
+    /// Notes the files of the tables that records of some streams were deleted from. The rows just deleted keep these from being
+    /// written anew until this is committed.
+    pub(super) fn note_files(&self, tx: &Tx<'_>, streams: &[i64]) -> Result<()> {
+        if streams.is_empty() {
+            return Ok(());
+        }
+        let sql = format!(
+            "INSERT INTO erased_from (owner_id, name, file, erased_at)
+             SELECT $2, name, pg_relation_filenode(name::regclass)::bigint, $3
+             FROM ({PARTS} UNION ALL VALUES ('versions'), ('blob_bindings')) AS held
+             ON CONFLICT (owner_id, name) DO UPDATE SET file = excluded.file, erased_at = excluded.erased_at"
+        );
+        tx.execute(&sql, &[&streams, &self.owner, &self.now().0])
+            .map(drop)
     }
 
     fn delete_in_parts(&self, tx: &Tx<'_>, table: &str, key: &str, stream: i64) -> Result<()> {

@@ -4,6 +4,10 @@ use tokio_postgres::error::SqlState;
 
 use crate::StoreError;
 
+/// What helps where the server lets nobody in.
+const CREDENTIALS: &str =
+    "See that PDPP_DATABASE or --database has a user and a password that it knows";
+
 /// An error of a statement on a connection that stood.
 pub(super) fn of_statement(place: &str, error: &tokio_postgres::Error) -> StoreError {
     let place = place.to_owned();
@@ -35,15 +39,11 @@ pub(super) fn connecting(place: &str, error: &tokio_postgres::Error) -> StoreErr
         return StoreError::DatabaseReadOnly { place };
     }
     // These do not go away by trying again: the certificate, the password, a name, an option.
-    let refused = [
-        "TLS",
-        "authentication",
-        "password",
-        "configuration",
-        "no such",
-        "does not exist",
-    ];
-    if refused.iter().any(|word| detail.contains(word)) {
+    let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
+    if says(&["authentication", "password"]) {
+        return refused(place, &detail, CREDENTIALS);
+    }
+    if says(&["TLS", "configuration", "no such", "does not exist"]) {
         return StoreError::DatabaseRefused { place, detail };
     }
     StoreError::Unavailable { place, detail }
@@ -68,13 +68,21 @@ fn of_code(place: String, detail: String, code: &SqlState) -> StoreError {
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => {
             StoreError::Unavailable { place, detail }
         }
-        SqlState::INVALID_CATALOG_NAME
-        | SqlState::INSUFFICIENT_PRIVILEGE
-        | SqlState::FEATURE_NOT_SUPPORTED => StoreError::DatabaseRefused { place, detail },
-        _ if class == "28" => StoreError::DatabaseRefused { place, detail },
+        SqlState::INVALID_CATALOG_NAME => refused(place, &detail, "Create it, or name another"),
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            refused(place, &detail, "Let the user own the database")
+        }
+        SqlState::FEATURE_NOT_SUPPORTED => StoreError::DatabaseRefused { place, detail },
+        _ if class == "28" => refused(place, &detail, CREDENTIALS),
         _ if class == "08" => StoreError::Unavailable { place, detail },
         _ => StoreError::Database { place, detail },
     }
+}
+
+/// Refused for a reason that has a remedy.
+fn refused(place: String, detail: &str, remedy: &str) -> StoreError {
+    let detail = format!("{detail}. {remedy}");
+    StoreError::DatabaseRefused { place, detail }
 }
 
 fn is_of_connection(error: &tokio_postgres::Error) -> bool {

@@ -4,6 +4,7 @@ use std::io;
 
 use contract::id::BlobId;
 use contract::key::RecordKey;
+use contract::time::Instant;
 
 use super::PostgresStore;
 use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, SharedTraces, TOLD};
@@ -30,7 +31,8 @@ impl Inspect for PostgresStore {
                     (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'kept'),
                     erasures_finished < erasures_begun,
                     (SELECT count(*) FROM blobs WHERE owner_id = $1 AND state = 'deleting'),
-                    (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun)
+                    (SELECT count(*) FROM snapshots WHERE owner_id = $1 AND erased_to < erasures_begun),
+                    (SELECT max(erased_at) FROM erased_from WHERE owner_id = $1)
              FROM owners WHERE id = $1",
             &[&self.owner],
         )?;
@@ -64,6 +66,8 @@ impl Inspect for PostgresStore {
                 blobs: counted.get::<i64>(3)?.cast_unsigned(),
                 copies: counted.get::<i64>(4)?.cast_unsigned(),
             },
+            traces_in_tables: self.tables_holding_erased()?,
+            erased_at: counted.get::<Option<i64>>(5)?.map(Instant),
             unwritable: writable.err().map(|error| error.to_string()),
             ..Inspection::default()
         })
@@ -71,6 +75,14 @@ impl Inspect for PostgresStore {
 }
 
 impl PostgresStore {
+    /// The tables that were not written anew since something was erased from them.
+    fn tables_holding_erased(&self) -> Result<Vec<String>> {
+        let sql = "SELECT name FROM erased_from
+             WHERE owner_id = $1 AND file = pg_relation_filenode(name::regclass)::bigint ORDER BY name";
+        let rows = self.pool.query(sql, &[&self.owner])?;
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
     /// Reads every record and compares it with its digest.
     fn damaged_records(&self) -> Result<Vec<Damage>> {
         let mut found = Vec::new();

@@ -30,6 +30,7 @@ mod sealing;
 mod snapshots;
 mod sort;
 mod sources;
+mod statistics;
 mod taking_over;
 mod thinning;
 mod together;
@@ -55,6 +56,7 @@ pub use self::schema::{Migrated, migrate_at};
 use self::sealing::{SealingKeys, sealing_keys};
 use self::snapshots::Copying;
 use self::sources::KnownSources;
+use self::statistics::Measured;
 pub use self::taking_over::TakenOver;
 use self::truth::PostgresTruth;
 use crate::index::answering::answers_with_index;
@@ -107,6 +109,7 @@ pub struct PostgresStore {
     copying: Copying,
     queue: Queue,
     told: Told,
+    measured: Measured,
     _directory: DataDirectory,
 }
 
@@ -177,6 +180,7 @@ impl PostgresStore {
             copying: Copying::default(),
             queue: Queue::default(),
             told: Told::default(),
+            measured: Measured::default(),
             _directory: directory,
         })
     }

@@ -64,13 +64,15 @@ impl PostgresStore {
             ),
             &params,
         )?;
+        let streams = tx.query(&format!("SELECT DISTINCT stream_id {gone}"), &params)?;
+        let streams: Vec<i64> = streams
+            .iter()
+            .map(|row| row.get(0))
+            .collect::<Result<_>>()?;
         // Up to the stream's own last change: a reader that has come that far has seen every tombstone.
         tx.execute(
-            &format!(
-                "UPDATE streams SET purged_to = last_version
-                 WHERE owner_id = $1 AND id IN (SELECT DISTINCT stream_id {gone})"
-            ),
-            &params,
+            "UPDATE streams SET purged_to = last_version WHERE owner_id = $1 AND id = ANY($2)",
+            &[&self.owner, &streams],
         )?;
         tx.execute(
             &format!(
@@ -85,6 +87,7 @@ impl PostgresStore {
             )?;
         }
         let tombstones = tx.execute(&format!("DELETE {gone}"), &params)?;
+        self.note_files(tx, &streams)?;
         let blobs = self.forget_orphans(tx)?;
         Ok(Purged { tombstones, blobs })
     }

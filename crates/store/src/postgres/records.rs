@@ -5,8 +5,8 @@ use contract::key::RecordKey;
 use contract::time::Instant;
 
 use super::PostgresStore;
-use super::pool::{Row, Tx};
-use super::row::{PLAIN, STORED};
+use super::pool::Row;
+use super::row::{STORED, Stored};
 use super::write::key_digest;
 use crate::catalog::StreamRef;
 use crate::index::truth::Truth as _;
@@ -24,13 +24,17 @@ impl Records for PostgresStore {
 
     fn get(&self, stream: &StreamRef, key: &RecordKey) -> Result<Option<StoredRecord>> {
         let id = self.stream_id(stream)?;
-        let sql = format!(
-            "SELECT {PLAIN} FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = $3"
-        );
-        let rows = self
-            .pool
-            .query(&sql, &[&self.owner, &id, &key.ordering_form()])?;
-        self.truth.intact_alone(&rows)
+        let form = key.ordering_form();
+        let sql = "SELECT record_by_key($1, $2, $3)";
+        let row = self.pool.query_one(sql, &[&self.owner, &id, &form])?;
+        let Some(columns) = row.get::<Option<Vec<Option<String>>>>(0)? else {
+            return Ok(None);
+        };
+        let stored = Stored::of_array(id, &form, columns).ok_or_else(|| StoreError::Database {
+            place: self.place().to_owned(),
+            detail: "the function record_by_key answers something else".to_owned(),
+        })?;
+        self.truth.intact_alone(stored)
     }
 
     fn is_deleted_by_owner(&self, stream: &StreamRef, key: &RecordKey) -> Result<bool> {
@@ -47,21 +51,48 @@ impl Records for PostgresStore {
 
     fn changes(&self, stream: &StreamRef, request: &ChangesRequest) -> Result<ChangesPage> {
         let id = self.stream_id(stream)?;
-        self.pool.snapshot(|tx| {
-            let sql = "SELECT last_version, purged_to FROM streams WHERE owner_id = $1 AND id = $2";
-            let row = tx.query_one(sql, &[&self.owner, &id])?;
-            let (last_version, purged_to): (i64, i64) = (row.get(0)?, row.get(1)?);
-            // From the beginning there is no earlier state to compare with, so a purge does not matter.
-            if request.since > 0 && request.since < purged_to.cast_unsigned() {
-                return Err(StoreError::BookmarkExpired);
+        // One statement sees one moment: what is purged meanwhile is there or said to be gone.
+        let sql = "SELECT last_version, purged_to, page.* FROM streams LEFT JOIN LATERAL
+             record_changes($1, $2, $3, coalesce($4, last_version), $5, $6, $7, $8) AS page ON TRUE
+             WHERE owner_id = $1 AND id = $2";
+        let after = request.after.max(request.since).cast_signed();
+        let limit = i64::try_from(request.limit)
+            .unwrap_or(i64::MAX)
+            .saturating_add(1);
+        let (until, since) = (request.until.map(u64::cast_signed), request.since);
+        let bytes = i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX);
+        let rows = self.pool.read(|tx| {
+            let rows = tx.query(
+                sql,
+                &[
+                    &self.owner,
+                    &id,
+                    &after,
+                    &until,
+                    &limit,
+                    &since.cast_signed(),
+                    &request.every_version,
+                    &bytes,
+                ],
+            )?;
+            match rows.first() {
+                Some(_) => Ok(rows),
+                None => Err(tx.missing_row()),
             }
-            let until = request.until.unwrap_or(last_version.cast_unsigned());
-            let (entries, has_more) = self.entries(tx, id, until, request)?;
-            Ok(ChangesPage {
-                entries,
-                until,
-                has_more,
-            })
+        })?;
+        let (mut last_version, mut purged_to) = (0, 0);
+        if let Some(first) = rows.first() {
+            (last_version, purged_to) = (first.get::<i64>(0)?, first.get::<i64>(1)?);
+        }
+        // From the beginning there is no earlier state to compare with, so a purge does not matter.
+        if since > 0 && since < purged_to.cast_unsigned() {
+            return Err(StoreError::BookmarkExpired);
+        }
+        let (entries, has_more) = entries(id, &rows, request.limit)?;
+        Ok(ChangesPage {
+            entries,
+            until: request.until.unwrap_or(last_version.cast_unsigned()),
+            has_more,
         })
     }
 
@@ -153,88 +184,42 @@ impl PostgresStore {
         self.truth.head()?;
         Ok(self.sources.last().stream(stream)?.id)
     }
-
-    /// As many entries as were asked for or as a page holds, and whether there are more.
-    fn entries(
-        &self,
-        tx: &Tx<'_>,
-        stream: i64,
-        until: u64,
-        request: &ChangesRequest,
-    ) -> Result<(Vec<ChangeEntry>, bool)> {
-        let sql = feed_sql(request.every_version);
-        let after = request.after.max(request.since).cast_signed();
-        let limit = i64::try_from(request.limit)
-            .unwrap_or(i64::MAX)
-            .saturating_add(1);
-        let (until, since) = (until.cast_signed(), request.since.cast_signed());
-        let rows = tx.query(
-            &sql,
-            &[&self.owner, &stream, &after, &until, &limit, &since],
-        )?;
-        let (mut entries, mut budget) = (Vec::new(), ByteBudget::default());
-        for row in &rows {
-            let current: Option<String> = row.get(4)?;
-            let previous = previous(row)?;
-            let bytes = [&current, &previous].into_iter().flatten();
-            let bytes = bytes.map(String::len).sum();
-            if entries.len() == request.limit || !budget.take(bytes) {
-                return Ok((entries, true));
-            }
-            let is_damaged = !is_intact(row, current.as_deref(), 5)?;
-            entries.push(ChangeEntry {
-                version: row.get::<i64>(2)?.cast_unsigned(),
-                key: RecordKey::from_ordering_form(row.get(1)?),
-                emitted_at: row.get(3)?,
-                current: current.filter(|_| !is_damaged),
-                is_damaged,
-                previous,
-                revised: row.get(6)?,
-            });
-        }
-        Ok((entries, false))
-    }
 }
 
-/// One page of a feed, by owner, stream, the versions it goes on after and ends with, the limit, and the version it began with.
-pub(super) fn feed_sql(every_version: bool) -> String {
-    // A key's last version up to the horizon is the current row, or the superseded one that was current then. Each part has its
-    // own limit, or all of its rows would be sorted for a page.
-    let superseded = if every_version {
-        ""
-    } else {
-        "AND versions.next_version > $4"
-    };
-    format!(
-        "SELECT measured.stream_id, measured.key, measured.version, measured.emitted_at, measured.data, measured.digest,
-             revised, measured.row_id, earlier.version, earlier.emitted_at, earlier.data, earlier.digest
-         FROM (
-             SELECT *, sum(coalesce(octet_length(data), 0)) OVER (ORDER BY version) - coalesce(octet_length(data), 0) AS before,
-                 row_number() OVER (ORDER BY version) AS number
-             FROM (
-                 (SELECT stream_id, key, version, emitted_at, data, digest, row_id,
-                     EXISTS (SELECT 1 FROM versions WHERE versions.stream_id = $2 AND versions.row_id = records.row_id) AS revised
-                 FROM records WHERE owner_id = $1 AND stream_id = $2 AND version > $3 AND version <= $4
-                 ORDER BY version LIMIT $5)
-                 UNION ALL
-                 (SELECT past.stream_id, named.key, past.version, past.emitted_at, past.data, past.digest, past.row_id, TRUE
-                 FROM (
-                     SELECT stream_id, version, emitted_at, data, digest, row_id FROM versions
-                     WHERE versions.stream_id = $2 AND versions.version > $3 AND versions.version <= $4 {superseded}
-                     ORDER BY versions.version LIMIT $5
-                 ) AS past CROSS JOIN LATERAL (
-                     SELECT key FROM records WHERE owner_id = $1 AND stream_id = $2 AND row_id = past.row_id OFFSET 0
-                 ) AS named)
-                 ORDER BY version LIMIT $5
-             ) AS entries
-         ) AS measured
-         LEFT JOIN LATERAL (
-             SELECT version, emitted_at, data, digest FROM versions
-             WHERE $6 > 0 AND versions.stream_id = $2 AND versions.row_id = measured.row_id
-               AND versions.version <= $6 AND versions.next_version > $6
-         ) AS earlier ON TRUE
-         WHERE before <= {PAGE_BYTES} OR number <= 2 ORDER BY measured.version"
-    )
+/// As many entries as were asked for or as a page holds, and whether there are more. Where there is none, the row has nothing of it.
+fn entries(stream: i64, rows: &[Row], limit: usize) -> Result<(Vec<ChangeEntry>, bool)> {
+    let (mut entries, mut budget) = (Vec::new(), ByteBudget::default());
+    for row in rows {
+        let Some(key) = row.get::<Option<&str>>(2)? else {
+            break;
+        };
+        let current: Option<String> = row.get(5)?;
+        let previous = previous(stream, row)?;
+        let bytes = [&current, &previous].into_iter().flatten();
+        let bytes = bytes.map(String::len).sum();
+        if entries.len() == limit || !budget.take(bytes) {
+            return Ok((entries, true));
+        }
+        let (version, emitted_at): (i64, String) = (row.get(3)?, row.get(4)?);
+        let content = Content {
+            stream,
+            key,
+            version: version.cast_unsigned(),
+            emitted_at: &emitted_at,
+            data: current.as_deref(),
+        };
+        let is_damaged = content.digest() != row.get::<i64>(6)?;
+        entries.push(ChangeEntry {
+            version: version.cast_unsigned(),
+            key: RecordKey::from_ordering_form(key),
+            emitted_at,
+            current: current.filter(|_| !is_damaged),
+            is_damaged,
+            previous,
+            revised: row.get(7)?,
+        });
+    }
+    Ok((entries, false))
 }
 
 /// Whether the content of a row is what was written: its first columns are stream, key, version and date.
@@ -250,18 +235,18 @@ fn is_intact(row: &Row, data: Option<&str>, digest: usize) -> Result<bool> {
 }
 
 /// The content at the bookmark. Where it is damaged the change is told as if it were new: that it changed is true.
-fn previous(row: &Row) -> Result<Option<String>> {
-    let Some(version) = row.get::<Option<i64>>(8)? else {
+fn previous(stream: i64, row: &Row) -> Result<Option<String>> {
+    let Some(version) = row.get::<Option<i64>>(9)? else {
         return Ok(None);
     };
-    let data: Option<String> = row.get(10)?;
+    let data: Option<String> = row.get(11)?;
     let content = Content {
-        stream: row.get(0)?,
-        key: row.get(1)?,
+        stream,
+        key: row.get(2)?,
         version: version.cast_unsigned(),
-        emitted_at: row.get(9)?,
+        emitted_at: row.get(10)?,
         data: data.as_deref(),
     };
-    let is_intact = content.digest() == row.get::<i64>(11)?;
+    let is_intact = content.digest() == row.get::<i64>(12)?;
     Ok(data.filter(|_| is_intact))
 }

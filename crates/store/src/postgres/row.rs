@@ -19,19 +19,24 @@ pub(super) const STORED: &str = "key, emitted_at, data, sort, version,
 
 /// The same for a few records, where planning the statement is most of the work. Its row is the version that created a record, so
 /// this tells which were changed; whether they have earlier versions still is asked by [`confirm_revised`].
-pub(super) const PLAIN: &str =
+const PLAIN: &str =
     "key, emitted_at, data, sort, version, version <> row_id, stream_id, digest, row_id";
 
 /// [`PLAIN`] without content that is larger than fits when so many are read at a time.
 pub(super) fn plain_columns(records: usize) -> String {
-    let most = (2 * PAGE_BYTES / records.max(1)).min(LARGE_BYTES);
+    let most = most_bytes(records);
     PLAIN.replace(
         "data",
         &format!("CASE WHEN octet_length(data) <= {most} THEN data END"),
     )
 }
 
-/// The records of rows of [`plain_columns`]; `None` where content was left out.
+/// How large the content of a record may be where so many are read at a time.
+pub(super) fn most_bytes(records: usize) -> usize {
+    (2 * PAGE_BYTES / records.max(1)).min(LARGE_BYTES)
+}
+
+/// The records of rows of [`plain_columns`], or of `records_by_row`; `None` where content was left out.
 pub(super) fn plain(rows: &[Row], pool: &Pool, sources: &Sources) -> Result<Option<Vec<Found>>> {
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
@@ -76,41 +81,91 @@ pub(super) struct Found {
     pub(super) record: StoredRecord,
 }
 
-/// Reads the columns of [`STORED`]. One that is not what was written is given without content and said to be damaged.
-/// `None` where its stream is not known any more.
-pub(super) fn found(row: &Row, sources: &Sources) -> Result<Option<Found>> {
-    let stream: i64 = row.get(6)?;
-    let Some(entry) = sources.by_id(stream) else {
-        return Ok(None);
-    };
-    let form: &str = row.get(0)?;
-    let version = row.get::<i64>(4)?.cast_unsigned();
-    let emitted_at: String = row.get(1)?;
-    let body: String = row.get(2)?;
-    let content = Content {
-        stream,
-        key: form,
-        version,
-        emitted_at: &emitted_at,
-        data: Some(&body),
-    };
-    let is_damaged = content.digest() != row.get::<i64>(7)?;
-    let key = RecordKey::from_ordering_form(form);
-    Ok(Some(Found {
-        row: row.get::<i64>(8)?.cast_unsigned(),
-        stream,
-        bytes: body.len(),
-        record: StoredRecord {
-            emitted_at,
-            body: if is_damaged { String::new() } else { body },
-            is_damaged,
-            version,
-            revised: row.get(5)?,
-            position: PagePosition {
-                sort: sort_of(row.get(3)?, &entry.layout),
-                key: key.clone(),
-            },
+/// A live record as it was read.
+pub(super) struct Stored<'a> {
+    stream: i64,
+    key: &'a str,
+    emitted_at: String,
+    body: String,
+    sort: Option<i64>,
+    version: u64,
+    revised: bool,
+    digest: i64,
+    row: u64,
+}
+
+impl<'a> Stored<'a> {
+    /// The array of `record_by_key`. Its row is the version that created a record, so this tells whether it was changed.
+    pub(super) fn of_array(
+        stream: i64,
+        key: &'a str,
+        columns: Vec<Option<String>>,
+    ) -> Option<Self> {
+        let [emitted_at, body, sort, version, digest, row] = columns.try_into().ok()?;
+        let number = |text: Option<String>| text?.parse::<i64>().ok();
+        let (version, row) = (number(version)?, number(row)?);
+        let sort = match sort {
+            Some(sort) => Some(sort.parse().ok()?),
+            None => None,
+        };
+        Some(Self {
+            stream,
             key,
-        },
-    }))
+            emitted_at: emitted_at?,
+            body: body?,
+            sort,
+            version: version.cast_unsigned(),
+            revised: version != row,
+            digest: number(digest)?,
+            row: row.cast_unsigned(),
+        })
+    }
+
+    /// One that is not what was written is given without content and said to be damaged. `None` where its stream is not known
+    /// any more.
+    pub(super) fn found(self, sources: &Sources) -> Option<Found> {
+        let entry = sources.by_id(self.stream)?;
+        let content = Content {
+            stream: self.stream,
+            key: self.key,
+            version: self.version,
+            emitted_at: &self.emitted_at,
+            data: Some(&self.body),
+        };
+        let is_damaged = content.digest() != self.digest;
+        let key = RecordKey::from_ordering_form(self.key);
+        Some(Found {
+            row: self.row,
+            stream: self.stream,
+            bytes: self.body.len(),
+            record: StoredRecord {
+                emitted_at: self.emitted_at,
+                body: if is_damaged { String::new() } else { self.body },
+                is_damaged,
+                version: self.version,
+                revised: self.revised,
+                position: PagePosition {
+                    sort: sort_of(self.sort, &entry.layout),
+                    key: key.clone(),
+                },
+                key,
+            },
+        })
+    }
+}
+
+/// Reads the columns of [`STORED`].
+pub(super) fn found(row: &Row, sources: &Sources) -> Result<Option<Found>> {
+    let stored = Stored {
+        stream: row.get(6)?,
+        key: row.get(0)?,
+        emitted_at: row.get(1)?,
+        body: row.get(2)?,
+        sort: row.get(3)?,
+        version: row.get::<i64>(4)?.cast_unsigned(),
+        revised: row.get(5)?,
+        digest: row.get(7)?,
+        row: row.get::<i64>(8)?.cast_unsigned(),
+    };
+    Ok(stored.found(sources))
 }

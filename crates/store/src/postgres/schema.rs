@@ -18,6 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/0005.sql"),
     include_str!("schema/0006.sql"),
     include_str!("schema/0007.sql"),
+    include_str!("schema/0008.sql"),
+    include_str!("schema/0009.sql"),
 ];
 
 /// The oldest format that nodes must know to use the newest. It rises with a change that removes something.

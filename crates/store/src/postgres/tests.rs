@@ -58,6 +58,37 @@ pub(super) fn two_nodes(options: &PostgresOptions) -> [PostgresStore; 2] {
     })
 }
 
+/// A database of its own beside that of all other tests.
+pub(super) struct OwnDatabase {
+    pub(super) url: String,
+    name: String,
+    server: Pool,
+}
+
+impl OwnDatabase {
+    pub(super) fn beside(url: &str) -> Self {
+        static DATABASES: AtomicU32 = AtomicU32::new(0);
+        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("own_{}_{number}", std::process::id());
+        let server = Pool::open(Address::parse(url, None).unwrap()).unwrap();
+        let create = |tx: &Tx<'_>| tx.batch(&format!("CREATE DATABASE {name}"));
+        server.read(create).unwrap();
+        let (place, _) = url.rsplit_once('/').unwrap();
+        Self {
+            url: format!("{place}/{name}"),
+            name,
+            server,
+        }
+    }
+}
+
+impl Drop for OwnDatabase {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let _ = self.server.read(|tx| tx.batch(&sql));
+    }
+}
+
 fn open(url: &str) -> PostgresStore {
     PostgresStore::open(options(url)).unwrap()
 }

@@ -10,7 +10,7 @@ use contract::key::RecordKey;
 
 use super::pool::{Param, Pool, Row};
 use super::replay::Snapshot;
-use super::row::{Found, STORED, plain, sort_of};
+use super::row::{Found, STORED, Stored, confirm_revised, sort_of};
 use super::sources::KnownSources;
 use super::together::Together;
 use super::walk::{Columns, Walk};
@@ -66,12 +66,14 @@ impl PostgresTruth {
         found.map(|found| self.refuse_damaged(found)).transpose()
     }
 
-    /// The same of the rows of a query for the columns of [`PLAIN`](super::row::PLAIN), of which there is one at most.
-    pub(super) fn intact_alone(&self, rows: &[Row]) -> Result<Option<StoredRecord>> {
-        let found = plain(rows, &self.pool, &self.sources())?
-            .unwrap_or_default()
-            .pop();
-        found.map(|found| self.refuse_damaged(found)).transpose()
+    /// The same of one that was read with its row, and that may have earlier versions where it was changed.
+    pub(super) fn intact_alone(&self, stored: Stored<'_>) -> Result<Option<StoredRecord>> {
+        let mut found: Vec<Found> = stored.found(&self.sources()).into_iter().collect();
+        confirm_revised(&self.pool, &mut found)?;
+        found
+            .pop()
+            .map(|found| self.refuse_damaged(found))
+            .transpose()
     }
 
     fn refuse_damaged(&self, found: Found) -> Result<StoredRecord> {
@@ -111,15 +113,17 @@ impl Truth for PostgresTruth {
     fn head(&self) -> Result<(u64, Mark)> {
         let (version, catalog, mark) = self.heads.ask(|| {
             let (version, catalog, marked, mark) = self.pool.glance(|tx| {
-                let sql = "SELECT version, catalog, marked, encode(last_mark, 'hex') FROM owners WHERE id = $1";
+                let sql = "SELECT version, catalog, marked, last_mark FROM owners WHERE id = $1";
                 let row = tx.query_one(sql, &[&self.owner])?;
                 let numbers: (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                Ok((numbers.0, numbers.1, numbers.2, row.get(3)?))
+                let mark = row.get::<Option<&[u8]>>(3)?.map(contract::id::hex);
+                Ok((numbers.0, numbers.1, numbers.2, mark))
             })?;
             let mark = if marked == version {
                 mark
             } else {
-                let sql = "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2";
+                let sql =
+                    "SELECT encode(mark, 'hex') FROM marks WHERE owner_id = $1 AND version = $2";
                 let row = self.pool.query_opt(sql, &[&self.owner, &version])?;
                 row.map(|row| row.get(0)).transpose()?
             };
@@ -159,8 +163,7 @@ impl Truth for PostgresTruth {
 
     fn rows_of(&self, stream: i64, keys: &[RecordKey]) -> Result<HashSet<u64>> {
         let keys: Vec<String> = keys.iter().map(RecordKey::ordering_form).collect();
-        let sql =
-            "SELECT row_id FROM records WHERE owner_id = $1 AND stream_id = $2 AND key = ANY($3)";
+        let sql = "SELECT row_id FROM records_by_key($1, $2, $3)";
         let rows = self.pool.query(sql, &[&self.owner, &stream, &keys])?;
         let row = |row: &Row| row.get::<i64>(0).map(i64::cast_unsigned);
         rows.iter().map(row).collect()

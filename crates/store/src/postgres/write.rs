@@ -48,14 +48,6 @@ struct Past {
     digest: i64,
 }
 
-/// The records of a stream by their keys. Each is looked up by itself: joined, all records of the stream would be read for a large
-/// batch.
-pub(super) const NAMED: &str =
-    "SELECT found.* FROM unnest($3) AS wanted (wanted) CROSS JOIN LATERAL (
-         SELECT key, row_id, version, emitted_at, data, sort, digest FROM records
-         WHERE owner_id = $1 AND stream_id = $2 AND key = wanted OFFSET 0
-     ) AS found";
-
 /// What is decided of the batches that one transaction writes.
 struct Writing {
     version: u64,
@@ -129,6 +121,7 @@ impl PostgresStore {
             };
             Ok((outcomes, (owner.version, of), writing, mark))
         })?;
+        self.measure_first(written.totals.keys().copied());
         // Before the next batches are written: changes that come out of order would have to be replayed.
         if let Some(mark) = mark {
             let changes = written.staged.iter().map(Staged::index_change);
@@ -214,7 +207,8 @@ impl Writing {
     }
 
     fn read_states(&mut self, tx: &Tx<'_>, owner: i64, stream: i64, keys: &[&str]) -> Result<()> {
-        let rows = tx.query(NAMED, &[&owner, &stream, &keys])?;
+        let sql = "SELECT * FROM records_by_key($1, $2, $3)";
+        let rows = tx.query(sql, &[&owner, &stream, &keys])?;
         for row in &rows {
             let key: String = row.get(0)?;
             let version = row.get::<i64>(2)?.cast_unsigned();

@@ -11,7 +11,7 @@ use super::blobs::{Verified, is_bound};
 use super::database::{changed, named};
 use super::digest::{CHECKED, checked};
 use super::{EmbeddedStore, erase};
-use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, SharedTraces, TOLD};
+use crate::inspection::{Damage, Depth, Inspect, Inspection, Rollback, TOLD};
 use crate::{Result, StoreError};
 
 impl Inspect for EmbeddedStore {
@@ -45,8 +45,6 @@ impl Inspect for EmbeddedStore {
             damaged_blobs,
             damaged_index,
             traces_left: finished < begun,
-            traces_on: Vec::new(),
-            traces_in: SharedTraces::default(),
             room_to_erase: if finished < begun {
                 self.room_to_erase()?
             } else {
@@ -57,6 +55,7 @@ impl Inspect for EmbeddedStore {
             waiting,
             ended_in_memory: in_memory,
             unwritable: unwritable.map(|error| error.to_string()),
+            ..Inspection::default()
         })
     }
 }

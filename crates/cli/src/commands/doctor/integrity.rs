@@ -8,6 +8,7 @@ use store::keeping::Grown;
 use super::{Finding, ask, local};
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
+use crate::moment;
 use crate::output::{counted, visible};
 use crate::owner::RequestPath;
 use crate::reading::CommandLine;
@@ -109,46 +110,56 @@ fn findings(inspected: &Inspection, thorough: bool, line: &CommandLine) -> Vec<F
     findings
 }
 
-/// What was erased and may still be on a disk: of this machine, or of nodes that have not said otherwise.
-fn erased(inspected: &Inspection, line: &CommandLine) -> Option<Finding> {
-    if !inspected.traces_left {
-        return None;
-    }
-    let nodes: Vec<String> = inspected.traces_on.iter().map(|one| visible(one)).collect();
+/// The steps of an erasure that are not done: what was erased and may still be on a disk of this machine, or of nodes and what they
+/// share. Last, what nobody here can see.
+fn erased(inspected: &Inspection, line: &CommandLine) -> Vec<Finding> {
     let SharedTraces { blobs, copies } = inspected.traces_in;
-    let held = [
-        (blobs > 0).then(|| format!("in {} that nodes share", counted(blobs, "blob", "blobs"))),
-        (copies > 0).then(|| format!("in {} of the index", counted(copies, "copy", "copies"))),
-        (!nodes.is_empty()).then(|| format!("on the disk of node {}", nodes.join(", "))),
-    ];
-    let held: Vec<String> = held.into_iter().flatten().collect();
-    if !held.is_empty() {
-        let remedy = if nodes.is_empty() {
-            "a node that runs removes it within seconds; where it does not, see in its log why the place of blobs refuses".to_owned()
-        } else {
-            format!(
-                "start that node; or where its disk is gone: {}",
-                line.another("nodes forget").argument("NAME")
-            )
-        };
-        return Some(Finding::failed(
-            "erased",
-            format!(
-                "something was erased, but bytes of it may still be {}",
-                held.join(", and ")
-            ),
-            remedy,
+    let open = |place: &str, remedy: String| {
+        let message = format!("something was erased, but bytes of it may still be {place}");
+        Finding::failed("erased", message, remedy)
+    };
+    let soon = || {
+        "a node that runs removes it within seconds; where it does not, see in its log why the place of blobs refuses".to_owned()
+    };
+    let mut steps = Vec::new();
+    if blobs > 0 {
+        let place = format!("in {} that nodes share", counted(blobs, "blob", "blobs"));
+        steps.push(open(&place, soon()));
+    }
+    if copies > 0 {
+        let place = format!("in {} of the index", counted(copies, "copy", "copies"));
+        steps.push(open(&place, soon()));
+    }
+    for node in &inspected.traces_on {
+        let forget = line.another("nodes forget").argument(node);
+        steps.push(open(
+            &format!("on the disk of node {}", visible(node)),
+            format!("start that node; or where its disk is gone: {forget}"),
         ));
     }
-    Some(Finding::failed(
-        "erased",
-        "something was erased, but bytes of it may still be on the disk",
-        format!(
+    if inspected.traces_left && steps.is_empty() {
+        let remedy = format!(
             "{}, when no backup is being made and there are {} of room",
             line.another("purge"),
             HumanBytes(inspected.room_to_erase)
-        ),
-    ))
+        );
+        steps.push(open("on the disk", remedy));
+    }
+    if !inspected.traces_in_tables.is_empty() {
+        let tables = inspected.traces_in_tables.join(", ");
+        steps.push(open(
+            &format!("in old pages of the tables {tables}"),
+            format!("in the database: VACUUM FULL {tables}; nobody reads a table meanwhile"),
+        ));
+    }
+    if let Some(at) = inspected.erased_at {
+        let at = moment::to_local_seconds(&at.to_string());
+        steps.push(Finding::ok(
+            "erased",
+            format!("the rows are deleted; the log and the backups of PostgreSQL from before {at} may hold them, which is not seen from here"),
+        ));
+    }
+    steps
 }
 
 /// Whether it can be written, and what waits until it can.
@@ -214,6 +225,8 @@ fn in_words(damaged: &Damage) -> String {
 
 #[cfg(test)]
 mod tests {
+    use contract::time::Instant;
+
     use super::*;
 
     fn whole() -> Inspection {
@@ -277,7 +290,7 @@ mod tests {
         let told = findings(&away, false, &CommandLine::new("doctor"));
         assert!(told[0].message.ends_with("node b"));
         let remedy = told[0].remedy.as_deref();
-        assert!(remedy.is_some_and(|remedy| remedy.ends_with("pdpp nodes forget NAME")));
+        assert!(remedy.is_some_and(|remedy| remedy.ends_with("pdpp nodes forget b")));
         let shared = Inspection {
             traces_in: SharedTraces {
                 blobs: 2,
@@ -286,7 +299,24 @@ mod tests {
             ..left
         };
         let told = findings(&shared, false, &CommandLine::new("doctor"));
-        let held = "in 2 blobs that nodes share, and in 1 copy of the index";
-        assert!(told[0].message.ends_with(held), "{}", told[0].message);
+        let ends = |at: usize, held: &str| told[at].message.ends_with(held);
+        assert!(ends(0, "in 2 blobs that nodes share") && ends(1, "in 1 copy of the index"));
+        let database = Inspection {
+            traces_in_tables: vec!["records_1".to_owned(), "versions".to_owned()],
+            erased_at: Some(Instant(0)),
+            ..whole()
+        };
+        let told = findings(&database, false, &CommandLine::new("doctor"));
+        let remedy = told[0].remedy.as_deref().unwrap();
+        assert!(
+            remedy.contains("VACUUM FULL records_1, versions"),
+            "{remedy}"
+        );
+        assert!(
+            told[1].ok
+                && told[1]
+                    .message
+                    .contains("backups of PostgreSQL from before")
+        );
     }
 }
