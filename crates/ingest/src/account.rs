@@ -19,7 +19,7 @@ pub(crate) fn named_in(head: &[u8], path: &str) -> Option<(Export, String)> {
             .or_else(|| Some((Export::SLACK, slack(path)?)))?,
         "actor.json" => (Export::MASTODON, mastodon(head)?),
         "account.js" => (Export::X, x(&text)?),
-        "personal_information.json" => (Export::INSTAGRAM, instagram(&text)?),
+        "personal_information.json" => (Export::INSTAGRAM, instagram(&text, path)?),
         "profile_information.json" => (Export::FACEBOOK, facebook(&text)?),
         "Profile.csv" => (Export::LINKEDIN, linkedin(head)?),
         "statistics.csv" => (Export::REDDIT, reddit(&text)?),
@@ -105,21 +105,40 @@ fn x(text: &str) -> Option<String> {
     each_said(text, "username").next().filter(|_| is_account)
 }
 
-/// The label of the name, in the languages in which it is known.
-fn instagram(text: &str) -> Option<String> {
+/// The label of the name, in the languages in which it is known; else the archive is called after it:
+/// `instagram-ida.l-2024-01-05-AbCd.zip`.
+fn instagram(text: &str, path: &str) -> Option<String> {
     let (_, user) = text.split_once("\"profile_user\"")?;
+    // Texts are written as Meta does: each byte of UTF-8 as a character.
     let labels = [
         "Username",
         "Benutzername",
         "Nombre de usuario",
         "Nome utente",
         "Gebruikersnaam",
+        "Nom d\\u00e2\\u0080\\u0099utilisateur",
+        "Nome de usu\\u00c3\\u00a1rio",
+        "Nome de utilizador",
+        "Brugernavn",
+        "Brukernavn",
+        "Anv\\u00c3\\u00a4ndarnamn",
     ];
     let named = labels.iter().find_map(|label| {
         let (_, named) = user.split_once(&format!("\"{label}\""))?;
         Some(named)
     });
-    each_said(named?, "value").next()
+    let said = named.and_then(|named| each_said(named, "value").next());
+    said.or_else(|| path.split(['/', '\\']).find_map(called_after_account))
+}
+
+/// The account in the name of an archive: what stands between the service and the day.
+fn called_after_account(part: &str) -> Option<String> {
+    let rest = part.strip_prefix("instagram-")?;
+    let day = rest.match_indices('-').find(|(at, _)| {
+        let day = rest.get(at + 1..at + 11).unwrap_or_default();
+        day.parse::<jiff::civil::Date>().is_ok()
+    });
+    rest.get(..day?.0).map(str::to_owned)
 }
 
 fn facebook(text: &str) -> Option<String> {
@@ -181,7 +200,7 @@ mod tests {
         "From - Mon Mar 04 10:11:12 2024\nDelivered-To: Ida@example.org\nSubject: x\n\n";
 
     /// Where a file stands, what it begins with, and the account that it names.
-    const CASES: [(&str, &str, Option<&str>); 18] = [
+    const CASES: [(&str, &str, Option<&str>); 20] = [
         (
             "a/user.json",
             r#"{"id":"user-1","email":"ida@example.org"}"#,
@@ -227,6 +246,16 @@ mod tests {
             "personal_information.json",
             r#"{"profile_user":[{"string_map_data":{"E-Mail":{"value":"i@x"},"Benutzername":{"href":"","value":"ida.l"}}}]}"#,
             Some("ida.l"),
+        ),
+        (
+            "personal_information.json",
+            r#"{"profile_user":[{"string_map_data":{"Nom d\u00e2\u0080\u0099utilisateur":{"href":"","value":"ida.l"}}}]}"#,
+            Some("ida.l"),
+        ),
+        (
+            "a/instagram-ida-l.x-2024-01-05-AbCd.zip/personal_information/personal_information.json",
+            r#"{"profile_user":[{"string_map_data":{"?":{"href":"","value":"i@x"}}}]}"#,
+            Some("ida-l.x"),
         ),
         (
             "profile_information.json",
