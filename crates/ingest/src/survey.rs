@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::exports::Export;
+use crate::importers::browser::is_called_history;
 use crate::input::Input;
 
 /// Endings of files that hold no text. They belong to messages and posts, which name them.
@@ -50,9 +51,7 @@ const SENDING: [Export; 11] = [
     Export::DISCORD,
 ];
 
-/// Names of histories that lie in a profile, of a browser or a mail program.
-const OF_PROFILE: [&str; 3] = ["History", "places.sqlite", "History.db"];
-/// What the folders beside it are called, or begin with, in which extensions and pages keep their files.
+/// What folders beside a history are called, or begin with, in which extensions and pages keep their files.
 const OF_EXTENSIONS: [&str; 8] = [
     "extension",
     "browser-extension-data",
@@ -146,7 +145,7 @@ fn reach<'f>(file: &Found<'f>) -> Option<(&'f str, bool)> {
 /// The profile of a browser in which a history lies.
 fn profile<'f>(file: &Found<'f>) -> Option<&'f str> {
     let (folder, name) = file.path.rsplit_once('/')?;
-    let is_profile = file.export == Some(Export::BROWSER) && OF_PROFILE.contains(&name);
+    let is_profile = file.export == Some(Export::BROWSER) && is_called_history(name);
     (is_profile && file.is_inside).then_some(folder)
 }
 

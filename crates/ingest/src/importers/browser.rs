@@ -73,6 +73,11 @@ const HISTORIES: [(&str, &str); 3] = [
     ("places.sqlite", "CREATE TABLE moz_places"),
     ("History.db", "CREATE TABLE history_visits"),
 ];
+/// Whether a file is called as browsers, and mail programs made like them, call their history.
+pub(crate) fn is_called_history(name: &str) -> bool {
+    HISTORIES.iter().any(|(called, _)| *called == name)
+}
+
 /// Other files of a profile.
 const PRIVATE: [&str; 31] = [
     "Preferences",
@@ -140,7 +145,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     }
     if is_log(head) {
         let of = name.strip_suffix("-wal").unwrap_or_default();
-        let is_history = HISTORIES.iter().any(|(called, _)| *called == of);
+        let is_history = is_called_history(of);
         // The database is read together with it.
         return if is_history {
             Verdict::Before(0)
@@ -166,7 +171,7 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
     if PRIVATE.contains(&name) && head.trim_ascii_start().starts_with(b"{") {
         return Verdict::Leaves(PRIVATE_LEFT);
     }
-    if HISTORIES.iter().any(|(called, _)| name == *called) {
+    if is_called_history(name) {
         return Verdict::Misses("it is no SQLite database");
     }
     Verdict::Unlike
