@@ -90,6 +90,10 @@ fn lists_and_lines_of_json_are_tables_too() {
     home.run("import ~/walks.ndjson --yes")
         .succeeds()
         .says("2 walks: 2 added");
+    // Beside another connection, the lines still know theirs.
+    home.run("import ~/walks.ndjson")
+        .succeeds()
+        .says("2 walks: 0 added, 0 updated, 2 unchanged");
     let found = home.run("search shore --json").succeeds().json();
     assert_eq!(found["data"].as_array().unwrap().len(), 2, "{found}");
 }

@@ -57,12 +57,13 @@ pub fn place(
         [table] => streams_with(&table.columns, declared),
         tables => connectors_with(tables, declared),
     };
-    // One column that both have, such as an id, says little.
+    // One column that both have, such as an id, says little. So do some of the members of lines, which need not be alike.
+    let has_columns = tables.iter().any(|table| table.columns.len() > 1);
     let says_enough =
-        tables.iter().any(|table| table.columns.len() > 1) && format != Some(Format::Jsonl);
+        |found: &KnownStream| has_columns && (found.is_exact || format != Some(Format::Jsonl));
     match best(&known, title) {
         None if known.is_empty() => TablePlace::New,
-        Some(found) if says_enough => TablePlace::Known(found.clone()),
+        Some(found) if says_enough(found) => TablePlace::Known(found.clone()),
         _ => TablePlace::Unclear,
     }
 }
