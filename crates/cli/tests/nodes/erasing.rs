@@ -40,7 +40,7 @@ fn doctor_tells_each_step_of_an_erasure_that_is_open() {
     assert!(steps[0].contains(&forget), "{steps:?}");
     nodes.run("a", &forget).succeeds();
     let done = nodes.run("a", "doctor").succeeds();
-    done.shows("the log and the backups of PostgreSQL from before");
+    done.shows("the log and the backups of the database from before");
     // A purge erases too.
     nodes
         .run("a", "connections add mail --name Work")

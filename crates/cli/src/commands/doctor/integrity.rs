@@ -156,7 +156,7 @@ fn erased(inspected: &Inspection, line: &CommandLine) -> Vec<Finding> {
         let at = moment::to_local_seconds(&at.to_string());
         steps.push(Finding::ok(
             "erased",
-            format!("the rows are deleted; the log and the backups of PostgreSQL from before {at} may hold them, which is not seen from here"),
+            format!("the rows are deleted; the log and the backups of the database from before {at} may hold them, which is not seen from here"),
         ));
     }
     steps
@@ -316,7 +316,7 @@ mod tests {
             told[1].ok
                 && told[1]
                     .message
-                    .contains("backups of PostgreSQL from before")
+                    .contains("backups of the database from before")
         );
     }
 }
