@@ -28,6 +28,8 @@ fn until(node: &Server, wanted: u16) {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{status}: {body}");
+        // Each refusal is logged, and nobody reads the log: once its pipe is full, the node would wait for ever.
+        thread::sleep(Duration::from_millis(100));
     }
 }
 
@@ -83,41 +85,6 @@ fn a_database_of_another_program_is_left_alone() {
     nodes.refused(nodes.serving("a"), &foreign);
     at_database(&nodes.url, "DROP TABLE accounts");
     until(&nodes.start("a"), 200);
-}
-
-#[test]
-fn a_node_whose_database_can_only_be_read_is_not_ready_and_loses_nothing() {
-    let Some(mut nodes) = Nodes::new() else {
-        return;
-    };
-    let own = Own::of(&mut nodes);
-    nodes.url.push_str("?target_session_attrs=read-write");
-    let node = nodes.start("a");
-    let token = declared(&nodes);
-    assert_eq!(status_in(&write(&node, &token, "m1").0), 200);
-    until(&node, 200);
-    let only_reads = |setting: &str| {
-        let sql = format!("ALTER DATABASE {} {setting}", own.name);
-        at_database(&own.server, &sql);
-        let sql = format!(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
-            own.name
-        );
-        at_database(&own.server, &sql);
-    };
-    only_reads("SET default_transaction_read_only = on");
-    until(&node, 503);
-    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
-    let (head, body) = write(&node, &token, "m2");
-    assert_eq!(status_in(&head), 503, "{body}");
-    assert!(head.to_lowercase().contains("retry-after:"), "{head}");
-    assert!(body.contains("takes no writes"), "{body}");
-    nodes.refused(nodes.serving("b"), &["can only be read", "primary"]);
-    only_reads("RESET default_transaction_read_only");
-    until(&node, 200);
-    assert_eq!(status_in(&write(&node, &token, "m2").0), 200);
-    let (_, found) = node.ask("GET /v1/search?q=waits&count=exact", Some(&token), "");
-    assert_eq!(found["meta"]["count"], 2, "{found}");
 }
 
 #[test]

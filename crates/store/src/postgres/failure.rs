@@ -8,6 +8,9 @@ use crate::StoreError;
 const CREDENTIALS: &str =
     "See that PDPP_DATABASE or --database has a user and a password that it knows";
 
+/// And where the database is not there.
+const DATABASE: &str = "Create it, or name another";
+
 /// An error of a statement on a connection that stood.
 pub(super) fn of_statement(place: &str, error: &tokio_postgres::Error) -> StoreError {
     let place = place.to_owned();
@@ -40,10 +43,13 @@ pub(super) fn connecting(place: &str, error: &tokio_postgres::Error) -> StoreErr
     }
     // These do not go away by trying again: the certificate, the password, a name, an option.
     let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
-    if says(&["authentication", "password"]) {
+    if says(&["authentication", "password", "no such user"]) {
         return refused(place, &detail, CREDENTIALS);
     }
-    if says(&["TLS", "configuration", "no such", "does not exist"]) {
+    if says(&["no such database", "does not exist"]) {
+        return refused(place, &detail, DATABASE);
+    }
+    if says(&["TLS", "configuration"]) {
         return StoreError::DatabaseRefused { place, detail };
     }
     StoreError::Unavailable { place, detail }
@@ -68,7 +74,7 @@ fn of_code(place: String, detail: String, code: &SqlState) -> StoreError {
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => {
             StoreError::Unavailable { place, detail }
         }
-        SqlState::INVALID_CATALOG_NAME => refused(place, &detail, "Create it, or name another"),
+        SqlState::INVALID_CATALOG_NAME => refused(place, &detail, DATABASE),
         SqlState::INSUFFICIENT_PRIVILEGE => {
             refused(place, &detail, "Let the user own the database")
         }
