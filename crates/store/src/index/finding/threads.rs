@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tantivy::columnar::{Column, StrColumn};
@@ -42,7 +43,24 @@ pub(in crate::index) struct ThreadColumns {
 pub(in crate::index) struct SegmentThreads(Mutex<ByThread>);
 
 /// By stream and columns.
-type ByThread = HashMap<(u64, ThreadColumns), Arc<[DocId]>>;
+type ByThread = HashMap<(u64, ThreadColumns), Arc<ThreadDocuments>>;
+
+/// The documents of a stream in a segment by conversation, order and row.
+struct ThreadDocuments {
+    documents: Box<[DocId]>,
+    /// Each conversation, by its number in the segment, with the place of its first document.
+    begins: Box<[(i64, usize)]>,
+}
+
+impl ThreadDocuments {
+    /// The documents of a conversation.
+    fn range(&self, local: i64) -> Option<Range<usize>> {
+        let at = self.begins.partition_point(|one| one.0 < local);
+        let begin = self.begins.get(at).filter(|one| one.0 == local)?.1;
+        let next = self.begins.get(at + 1);
+        Some(begin..next.map_or(self.documents.len(), |next| next.1))
+    }
+}
 
 /// Whether documents lend. Where the question says what must occur, or must not, a neighbour cannot stand for it.
 pub(super) fn lends(search: &Search<'_>) -> bool {
@@ -144,6 +162,7 @@ fn pairs(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Pair>> {
     let mut threads = Threads {
         gates: &search.question.statistics.searched.gates,
         opened: HashMap::new(),
+        parts: HashMap::new(),
     };
     let mut pairs = Vec::with_capacity(lenders.len() * NEIGHBOURS);
     for lender in lenders {
@@ -175,6 +194,7 @@ pub(in crate::index) fn neighbours(
     let mut threads = Threads {
         gates: &searched.gates,
         opened: HashMap::new(),
+        parts: HashMap::new(),
     };
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
@@ -259,7 +279,7 @@ impl Columns {
 /// The conversations of one stream in one segment.
 struct SegmentThread {
     columns: Columns,
-    documents: Arc<[DocId]>,
+    sorted: Arc<ThreadDocuments>,
 }
 
 /// The conversations of everything that is searched, opened as needed.
@@ -267,6 +287,8 @@ struct Threads<'s> {
     gates: &'s [Gate<'s>],
     /// By segment and scope.
     opened: HashMap<(usize, usize), Option<SegmentThread>>,
+    /// By scope and conversation: the segments that have a part of it, and where.
+    parts: HashMap<(usize, ThreadName), Arc<[(usize, Range<usize>)]>>,
 }
 
 impl<'s> Threads<'s> {
@@ -285,8 +307,8 @@ impl<'s> Threads<'s> {
                     None => None,
                     Some(names) => Columns::open(gate.segment, names)?.map(|columns| {
                         let stream = gate.scopes.stream(scope);
-                        let documents = sorted(gate.segment, stream, names, &columns);
-                        SegmentThread { columns, documents }
+                        let sorted = sorted(gate.segment, stream, names, &columns);
+                        SegmentThread { columns, sorted }
                     }),
                 };
                 place.insert(opened)
@@ -330,22 +352,40 @@ impl<'s> Threads<'s> {
         }))
     }
 
+    /// The parts of a conversation, by segment.
+    fn parts(&mut self, position: &Position) -> tantivy::Result<Arc<[(usize, Range<usize>)]>> {
+        let name = (position.scope, position.thread.clone());
+        if let Some(known) = self.parts.get(&name) {
+            return Ok(Arc::clone(known));
+        }
+        let mut parts = Vec::new();
+        for segment in 0..self.gates.len() {
+            let Some((_, opened)) = self.open(segment, position.scope)? else {
+                continue;
+            };
+            let local = opened.columns.local_of(&position.thread)?;
+            let part = local.and_then(|local| opened.sorted.range(local));
+            parts.extend(part.map(|part| (segment, part)));
+        }
+        let parts: Arc<[_]> = parts.into();
+        self.parts.insert(name, Arc::clone(&parts));
+        Ok(parts)
+    }
+
     /// The admitted documents next to one in its conversation, on both sides, with their rows; the nearest first.
     fn sides(&mut self, position: &Position) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        for segment in 0..self.gates.len() {
-            let Some((gate, opened)) = self.open(segment, position.scope)? else {
+        for (segment, part) in &*self.parts(position)? {
+            let Some((gate, opened)) = self.open(*segment, position.scope)? else {
                 continue;
             };
-            let Some(local) = opened.columns.local_of(&position.thread)? else {
-                continue;
-            };
-            let here = (Some(local), position.order, position.row);
-            let documents = &opened.documents;
+            let documents = opened.sorted.documents.get(part.clone());
+            let documents = documents.unwrap_or_default();
+            let here = (position.order, position.row);
             let at = documents.partition_point(|document| opened.place(gate, *document) < here);
             let (earlier, later) = documents.split_at(at);
-            before.extend(opened.nearest(gate, position, local, &mut earlier.iter().rev()));
-            after.extend(opened.nearest(gate, position, local, &mut later.iter()));
+            before.extend(opened.nearest(gate, position, &mut earlier.iter().rev()));
+            after.extend(opened.nearest(gate, position, &mut later.iter()));
         }
         before.sort_unstable_by(|one, other| other.cmp(one));
         after.sort_unstable();
@@ -360,11 +400,11 @@ impl<'s> Threads<'s> {
 }
 
 impl SegmentThread {
-    /// Conversation, order and row of a document.
-    fn place(&self, gate: &Gate<'_>, document: DocId) -> (Option<i64>, i64, u64) {
+    /// Order and row of a document.
+    fn place(&self, gate: &Gate<'_>, document: DocId) -> (i64, u64) {
         let order = self.columns.order(document).unwrap_or(i64::MAX);
         let row = gate.segment.columns.rows.first(document);
-        (self.columns.local(document), order, row.unwrap_or(u64::MAX))
+        (order, row.unwrap_or(u64::MAX))
     }
 
     /// The first admitted documents on one side of a position.
@@ -372,17 +412,15 @@ impl SegmentThread {
         &self,
         gate: &Gate<'_>,
         position: &Position,
-        local: i64,
         side: &mut dyn Iterator<Item = &DocId>,
     ) -> Vec<(i64, u64, DocAddress)> {
         let mut found = Vec::new();
-        let same = side.take_while(|document| self.columns.local(**document) == Some(local));
-        for (seen, document) in same.enumerate() {
+        for (seen, document) in side.enumerate() {
             let is_stopped = seen % LOOK_EVERY == LOOK_EVERY - 1 && stop::asked();
             if is_stopped || found.len() >= NEIGHBOURS / 2 {
                 break;
             }
-            let (_, order, row) = self.place(gate, *document);
+            let (order, row) = self.place(gate, *document);
             if row != position.row && gate.scope_of(*document) == Some(position.scope) {
                 found.push((order, row, DocAddress::new(gate.segment.ordinal, *document)));
             }
@@ -391,13 +429,13 @@ impl SegmentThread {
     }
 }
 
-/// The documents of a stream in a segment, by conversation, order and row.
+/// The documents of a stream in a segment, as they are known or as they are found now.
 fn sorted(
     segment: Segment<'_>,
     stream: u64,
     names: &ThreadColumns,
     columns: &Columns,
-) -> Arc<[DocId]> {
+) -> Arc<ThreadDocuments> {
     let kept = &segment.columns.threads.0;
     let key = (stream, names.clone());
     let known = kept
@@ -421,8 +459,17 @@ fn sorted(
         }
     }
     all.sort_unstable();
-    let documents: Arc<[DocId]> = all.into_iter().map(|one| one.3).collect();
+    let mut begins: Vec<(i64, usize)> = Vec::new();
+    for (place, one) in all.iter().enumerate() {
+        if begins.last().is_none_or(|last| last.0 != one.0) {
+            begins.push((one.0, place));
+        }
+    }
+    let sorted = Arc::new(ThreadDocuments {
+        documents: all.into_iter().map(|one| one.3).collect(),
+        begins: begins.into(),
+    });
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.insert(key, Arc::clone(&documents));
-    documents
+    kept.insert(key, Arc::clone(&sorted));
+    sorted
 }
