@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::folder::RunFolder;
-use crate::measure::compare;
+use crate::measure::{Timed, compare};
 use crate::ours::OurSide;
 use crate::{
     BenchError, BenchOptions, Contender, Corpus, PROBES, Repetition, Report, Tail, TargetLine,
@@ -108,6 +108,7 @@ impl Growth<'_> {
             warm_up,
             runs: if warm_up == 0 { 100 } else { 500 },
             time: Duration::from_secs(20),
+            timed: Timed::Processor,
         };
         let (large, small) = (&mut self.large, &mut self.small);
         let (mut large_number, mut small_number) = (0, 0);

@@ -8,6 +8,8 @@ mod table;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::BenchError;
 pub use figure::{Figure, Unit};
 pub use report::{Report, Tail, Target, TargetLine};
@@ -20,6 +22,25 @@ pub struct Repetition {
     pub warm_up: usize,
     pub runs: usize,
     pub time: Duration,
+    pub timed: Timed,
+}
+
+/// Which clock a call is timed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timed {
+    Elapsed,
+    /// Processor time of the thread, which other work on the machine hardly lengthens. For calls that never wait.
+    Processor,
+}
+
+impl Timed {
+    fn now(self) -> Duration {
+        let clock = match self {
+            Self::Elapsed => ClockId::Monotonic,
+            Self::Processor => ClockId::ThreadCPUTime,
+        };
+        clock_gettime(clock).try_into().unwrap_or_default()
+    }
 }
 
 const FEWEST_RUNS: usize = 3;
@@ -30,6 +51,7 @@ impl Default for Repetition {
             warm_up: 5,
             runs: 200,
             time: Duration::from_secs(3),
+            timed: Timed::Elapsed,
         }
     }
 }
@@ -56,7 +78,7 @@ pub fn compare<'w>(
             break;
         }
         for side in &mut sides {
-            side.time_once()?;
+            side.time_once(repetition.timed)?;
         }
     }
     let [other, ours] = sides.map(Side::figure);
@@ -78,10 +100,10 @@ impl<'a, 'b> Side<'a, 'b> {
         }
     }
 
-    fn time_once(&mut self) -> Result<(), BenchError> {
-        let begin = Instant::now();
+    fn time_once(&mut self, timed: Timed) -> Result<(), BenchError> {
+        let begin = timed.now();
         self.found = (self.work)()?;
-        self.times.push(begin.elapsed());
+        self.times.push(timed.now().saturating_sub(begin));
         Ok(())
     }
 
@@ -149,6 +171,7 @@ mod tests {
             warm_up: 2,
             runs: 10,
             time: Duration::from_secs(5),
+            ..Repetition::default()
         };
         let measurement = compare(
             "nothing",

@@ -179,6 +179,7 @@ impl<'a> Setup<'a> {
             warm_up: 20,
             runs: 1_000,
             time: Duration::from_secs(3).min(self.options.load),
+            ..Repetition::default()
         }
     }
 
