@@ -4,7 +4,6 @@
 //! best. That is tried first, and then no list of a form is read.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 
 use tantivy::{DocAddress, DocId};
 
@@ -258,23 +257,26 @@ impl<'q> Search<'q> {
         clauses & self.question.required == self.question.required
     }
 
-    /// Which of some admitted documents match, and by what.
+    /// What some admitted documents, in ascending order, hold of the question; `None` where they do not match.
     pub(super) fn matches_among(
         &self,
-        documents: &mut [DocAddress],
-    ) -> tantivy::Result<HashMap<DocAddress, Match>> {
-        documents.sort_unstable();
-        let mut matches = HashMap::new();
+        documents: &[DocAddress],
+    ) -> tantivy::Result<Vec<Option<Match>>> {
+        let mut matches = vec![None; documents.len()];
         for lookups in self.whole()? {
             let ordinal = lookups.gate.segment.ordinal;
-            let here = documents.iter().filter(|one| one.segment_ord == ordinal);
-            let here: Vec<DocId> = here.map(|one| one.doc_id).collect();
+            let begin = documents.partition_point(|one| one.segment_ord < ordinal);
+            let end = documents.partition_point(|one| one.segment_ord <= ordinal);
+            let here = documents.get(begin..end).unwrap_or_default();
             if here.is_empty() {
                 continue;
             }
+            let here: Vec<DocId> = here.iter().map(|one| one.doc_id).collect();
+            let mut places = matches.iter_mut().zip(documents).skip(begin);
             matches_of(lookups, &here, &mut |found| {
-                if self.has_required(found.clauses) {
-                    matches.insert(DocAddress::new(ordinal, found.document), found);
+                let place = places.find(|(_, one)| one.doc_id == found.document);
+                if let Some((place, _)) = place.filter(|_| self.has_required(found.clauses)) {
+                    *place = Some(found);
                 }
             })?;
         }
@@ -287,7 +289,7 @@ impl<'q> Search<'q> {
         document: DocAddress,
         floor: f32,
     ) -> tantivy::Result<Option<f32>> {
-        let found = self.matches_among(&mut [document])?.remove(&document);
+        let found = self.matches_among(&[document])?.pop().flatten();
         Ok(found.and_then(|found| {
             let coverage = self.question.coverage(found.clauses);
             (coverage >= floor).then(|| score(found.sum, coverage))

@@ -4,9 +4,11 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::Hasher as _;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use siphasher::sip::SipHasher13;
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::schema::Field;
 use tantivy::{DocAddress, DocId};
@@ -45,20 +47,79 @@ pub(in crate::index) struct SegmentThreads(Mutex<ByThread>);
 /// By stream and columns.
 type ByThread = HashMap<(u64, ThreadColumns), Arc<ThreadDocuments>>;
 
-/// The documents of a stream in a segment by conversation, order and row.
+/// The documents of a stream in a segment by conversation, order and row. Only every so many know their order here: looking at columns
+/// for each step of a search would take longer than everything else.
 struct ThreadDocuments {
     documents: Box<[DocId]>,
-    /// Each conversation, by its number in the segment, with the place of its first document.
-    begins: Box<[(i64, usize)]>,
+    /// The orders of the first document and of each [`SAMPLED`]th after it.
+    orders: Box<[i64]>,
+    /// The conversations, in order.
+    names: Box<[ThreadName]>,
+    /// The place of the first document of each, and the end.
+    begins: Box<[u32]>,
+    /// Of a column of strings: the name of each.
+    by_ordinal: Box<[ThreadName]>,
 }
 
+/// Of how many documents one knows its order without its column.
+const SAMPLED: usize = 4;
+
 impl ThreadDocuments {
-    /// The documents of a conversation.
-    fn range(&self, local: i64) -> Option<Range<usize>> {
-        let at = self.begins.partition_point(|one| one.0 < local);
-        let begin = self.begins.get(at).filter(|one| one.0 == local)?.1;
-        let next = self.begins.get(at + 1);
-        Some(begin..next.map_or(self.documents.len(), |next| next.1))
+    fn new(segment: Segment<'_>, stream: u64, columns: &Columns) -> tantivy::Result<Self> {
+        let by_ordinal = columns.names()?;
+        let rows = &segment.columns.rows;
+        let streams = &segment.columns.streams;
+        let mut all: Vec<(ThreadName, i64, u64, DocId)> = Vec::new();
+        for document in 0..segment.reader.max_doc() {
+            if streams.first(document) != Some(stream) {
+                continue;
+            }
+            let name = columns.name(&by_ordinal, document);
+            if let (Some(name), Some(order)) = (name, columns.order(document)) {
+                let row = rows.first(document).unwrap_or(u64::MAX);
+                all.push((name, order, row, document));
+            }
+        }
+        all.sort_unstable();
+        let (mut names, mut begins) = (Vec::new(), Vec::new());
+        for (place, one) in (0..).zip(&all) {
+            if names.last() != Some(&one.0) {
+                names.push(one.0);
+                begins.push(place);
+            }
+        }
+        begins.push(all.len().try_into().unwrap_or(u32::MAX));
+        Ok(Self {
+            orders: all.iter().step_by(SAMPLED).map(|one| one.1).collect(),
+            documents: all.into_iter().map(|one| one.3).collect(),
+            names: names.into(),
+            begins: begins.into(),
+            by_ordinal,
+        })
+    }
+
+    /// The places of the documents of a conversation.
+    fn range(&self, name: ThreadName) -> Option<Range<usize>> {
+        let at = self.names.binary_search(&name).ok()?;
+        let place = |at: usize| self.begins.get(at).map(|place| *place as usize);
+        Some(place(at)?..place(at + 1)?)
+    }
+
+    /// The places of a part, among which a document of this order would stand.
+    fn around(&self, part: Range<usize>, order: i64) -> Range<usize> {
+        let first = part.start.div_ceil(SAMPLED);
+        let sampled = self.orders.get(first..part.end.div_ceil(SAMPLED));
+        let sampled = sampled.unwrap_or_default();
+        let before = sampled.partition_point(|known| *known < order);
+        let until = sampled.partition_point(|known| *known <= order);
+        let place = |at: usize| (first + at) * SAMPLED;
+        let begin = before.checked_sub(1).map_or(part.start, place);
+        let end = if until < sampled.len() {
+            place(until)
+        } else {
+            part.end
+        };
+        begin..end
     }
 }
 
@@ -71,27 +132,27 @@ pub(super) fn lends(search: &Search<'_>) -> bool {
         && gates.next().is_some_and(|gate| gate.scopes.has_threads())
 }
 
-/// The conversation of a document.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum ThreadName {
-    Text(Vec<u8>),
-    Hash(i64),
-}
+/// The conversation of a document, as a hash: texts are looked up in no dictionary. Two of one hash would be one conversation.
+type ThreadName = i64;
 
 /// A document in its conversation.
-#[derive(Clone)]
 struct Position {
+    address: DocAddress,
     scope: usize,
     thread: ThreadName,
     order: i64,
     row: u64,
 }
 
+/// A document beside another, with its order and row.
+type Beside = (i64, u64, DocAddress);
+
 /// What a document gets from lenders beside it.
 #[derive(Default)]
 struct Loan {
-    row: u64,
-    /// The clauses that they hold, one bit each.
+    /// Its row. Documents without one are beside no lender.
+    row: Option<u64>,
+    /// The clauses that the lenders hold, one bit each.
     clauses: u64,
     /// A share of what the best of them scores.
     share: f32,
@@ -112,34 +173,39 @@ struct Pair {
 /// The neighbours of the lenders, with what they score in the end.
 pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Found>> {
     let pairs = pairs(search, lenders)?;
-    let mut addresses: Vec<DocAddress> = pairs.iter().map(|pair| pair.neighbour).collect();
-    addresses.extend(lenders.iter().map(|lender| lender.address));
-    addresses.sort_unstable();
-    addresses.dedup();
+    let mut documents: Vec<DocAddress> = pairs.iter().map(|pair| pair.neighbour).collect();
+    documents.extend(lenders.iter().map(|lender| lender.address));
+    documents.sort_unstable();
+    documents.dedup();
     // What neighbours hold of the question counts, however little they cover: the cut is for those that nobody lends to.
-    let matches = search.matches_among(&mut addresses)?;
-    let clauses = |address: &DocAddress| matches.get(address).map_or(0, |found| found.clauses);
-    let mut loans: HashMap<DocAddress, Loan> = HashMap::new();
-    for pair in &pairs {
-        let loan = loans.entry(pair.neighbour).or_default();
-        loan.row = pair.row;
-        loan.clauses |= clauses(&pair.lender);
+    let matches = search.matches_among(&documents)?;
+    let place_of = |address: &DocAddress| documents.binary_search(address).unwrap_or(usize::MAX);
+    let places: Vec<[usize; 2]> = pairs
+        .iter()
+        .map(|pair| [&pair.lender, &pair.neighbour].map(place_of))
+        .collect();
+    let mut loans: Vec<Loan> = documents.iter().map(|_| Loan::default()).collect();
+    for (pair, [lender, neighbour]) in pairs.iter().zip(&places) {
+        if let Some(loan) = loans.get_mut(*neighbour) {
+            loan.row = Some(pair.row);
+            let held = matches.get(*lender).copied().flatten();
+            loan.clauses |= held.map_or(0, |held| held.clauses);
+        }
     }
     let mut coverages = Coverages::new(search.question);
-    let mut scores: HashMap<DocAddress, f32> = HashMap::new();
-    for (address, found) in &matches {
-        let beside = loans.get(address).map_or(0, |loan| loan.clauses);
-        let own = coverages.of(found.clauses);
-        let both = coverages.of(found.clauses | beside);
-        let coverage = own + BESIDE * (both - own);
-        scores.insert(*address, score(found.sum, coverage));
-    }
-    let score_of = |address: &DocAddress| scores.get(address).copied();
-    for pair in &pairs {
-        let Some(loan) = loans.get_mut(&pair.neighbour) else {
+    let scored = matches.iter().zip(&loans).map(|(held, loan)| {
+        held.map(|held| {
+            let own = coverages.of(held.clauses);
+            let both = coverages.of(held.clauses | loan.clauses);
+            score(held.sum, own + BESIDE * (both - own))
+        })
+    });
+    let scores: Vec<Option<f32>> = scored.collect();
+    for (pair, [lender, neighbour]) in pairs.iter().zip(&places) {
+        let Some(loan) = loans.get_mut(*neighbour) else {
             continue;
         };
-        let lends = score_of(&pair.lender).unwrap_or_default();
+        let lends = scores.get(*lender).copied().flatten().unwrap_or_default();
         loan.share = loan.share.max(lends * SHARE);
         let silent_share = lends * pair.silent_share;
         if silent_share > loan.silent_share {
@@ -147,12 +213,13 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
             loan.lender = pair.lender_row;
         }
     }
-    let found = loans.into_iter().map(|(address, loan)| {
-        let (score, lender) = match score_of(&address) {
+    let found = documents.iter().zip(loans).zip(scores);
+    let found = found.filter_map(|((address, loan), score)| {
+        let (score, lender) = match score {
             Some(own) => (own + loan.share, None),
             None => (loan.silent_share, Some(loan.lender)),
         };
-        Found::lent(score, loan.row, address, lender)
+        Some(Found::lent(score, loan.row?, *address, lender))
     });
     Ok(found.collect())
 }
@@ -161,7 +228,7 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
 fn pairs(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Pair>> {
     let mut threads = Threads {
         gates: &search.question.statistics.searched.gates,
-        opened: HashMap::new(),
+        by_scope: HashMap::new(),
         parts: HashMap::new(),
     };
     let mut pairs = Vec::with_capacity(lenders.len() * NEIGHBOURS);
@@ -193,7 +260,7 @@ pub(in crate::index) fn neighbours(
 ) -> tantivy::Result<Vec<[Option<u64>; 2]>> {
     let mut threads = Threads {
         gates: &searched.gates,
-        opened: HashMap::new(),
+        by_scope: HashMap::new(),
         parts: HashMap::new(),
     };
     let mut all = Vec::with_capacity(rows.len());
@@ -245,23 +312,29 @@ impl Columns {
         })
     }
 
-    /// The conversation of a document, as a number of this segment.
-    fn local(&self, document: DocId) -> Option<i64> {
-        match &self.thread {
-            ThreadColumn::Text(column) => column.ords().first(document).map(u64::cast_signed),
-            ThreadColumn::Hash(column) => column.first(document),
+    /// The names of all conversations in a column of strings.
+    fn names(&self) -> tantivy::Result<Box<[ThreadName]>> {
+        let mut names = Vec::new();
+        if let ThreadColumn::Text(column) = &self.thread {
+            let mut texts = column.dictionary().stream()?;
+            while texts.advance() {
+                let mut hasher = SipHasher13::new();
+                hasher.write(texts.key());
+                names.push(hasher.finish().cast_signed());
+            }
         }
+        Ok(names.into())
     }
 
-    /// The number that a conversation has in this segment.
-    fn local_of(&self, name: &ThreadName) -> tantivy::Result<Option<i64>> {
-        Ok(match (&self.thread, name) {
-            (ThreadColumn::Text(column), ThreadName::Text(text)) => {
-                column.dictionary().term_ord(text)?.map(u64::cast_signed)
+    /// The conversation of a document.
+    fn name(&self, by_ordinal: &[ThreadName], document: DocId) -> Option<ThreadName> {
+        match &self.thread {
+            ThreadColumn::Text(column) => {
+                let ordinal = column.ords().first(document)?;
+                by_ordinal.get(usize::try_from(ordinal).ok()?).copied()
             }
-            (ThreadColumn::Hash(_), ThreadName::Hash(hash)) => Some(*hash),
-            _ => None,
-        })
+            ThreadColumn::Hash(column) => column.first(document),
+        }
     }
 
     fn order(&self, document: DocId) -> Option<i64> {
@@ -285,147 +358,186 @@ struct SegmentThread {
 /// The conversations of everything that is searched, opened as needed.
 struct Threads<'s> {
     gates: &'s [Gate<'s>],
-    /// By segment and scope.
-    opened: HashMap<(usize, usize), Option<SegmentThread>>,
+    /// By scope and segment.
+    by_scope: HashMap<usize, Vec<Option<SegmentThread>>>,
     /// By scope and conversation: the segments that have a part of it, and where.
     parts: HashMap<(usize, ThreadName), Arc<[(usize, Range<usize>)]>>,
 }
 
-impl<'s> Threads<'s> {
-    fn open(
-        &mut self,
-        segment: usize,
-        scope: usize,
-    ) -> tantivy::Result<Option<(&'s Gate<'s>, &SegmentThread)>> {
-        let Some(gate) = self.gates.get(segment) else {
-            return Ok(None);
-        };
-        let opened = match self.opened.entry((segment, scope)) {
-            Entry::Occupied(known) => known.into_mut(),
+impl Threads<'_> {
+    /// The conversations of a scope in each segment.
+    fn open(&mut self, scope: usize) -> tantivy::Result<&[Option<SegmentThread>]> {
+        match self.by_scope.entry(scope) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
-                let opened = match gate.scopes.threads(scope) {
-                    None => None,
-                    Some(names) => Columns::open(gate.segment, names)?.map(|columns| {
-                        let stream = gate.scopes.stream(scope);
-                        let sorted = sorted(gate.segment, stream, names, &columns);
-                        SegmentThread { columns, sorted }
-                    }),
-                };
-                place.insert(opened)
+                let opened = self
+                    .gates
+                    .iter()
+                    .map(|gate| SegmentThread::open(gate, scope));
+                Ok(place.insert(opened.collect::<tantivy::Result<_>>()?))
             }
-        };
-        Ok(opened.as_ref().map(|opened| (gate, opened)))
+        }
     }
 
     /// Where a document stands, if it belongs to a conversation.
     fn position(&mut self, address: DocAddress) -> tantivy::Result<Option<Position>> {
         let (segment, document) = (address.segment_ord as usize, address.doc_id);
-        let scope = self
-            .gates
+        let gates = self.gates;
+        let Some((gate, scope)) = gates
             .get(segment)
-            .and_then(|gate| gate.scope_of(document));
-        let Some(scope) = scope else {
+            .and_then(|gate| Some((gate, gate.scope_of(document)?)))
+        else {
             return Ok(None);
         };
-        let Some((gate, opened)) = self.open(segment, scope)? else {
+        let Some(Some(opened)) = self.open(scope)?.get(segment) else {
             return Ok(None);
         };
-        let columns = &opened.columns;
-        let (Some(local), Some(order)) = (columns.local(document), columns.order(document)) else {
+        let thread = opened.columns.name(&opened.sorted.by_ordinal, document);
+        let (Some(thread), Some(order)) = (thread, opened.columns.order(document)) else {
             return Ok(None);
         };
-        let thread = match &columns.thread {
-            ThreadColumn::Hash(_) => ThreadName::Hash(local),
-            ThreadColumn::Text(column) => {
-                let mut text = Vec::new();
-                let dictionary = column.dictionary();
-                dictionary.ord_to_term(local.cast_unsigned(), &mut text)?;
-                ThreadName::Text(text)
-            }
-        };
-        let row = gate.segment.columns.rows.first(document);
         Ok(Some(Position {
+            address,
             scope,
             thread,
             order,
-            row: row.unwrap_or(u64::MAX),
+            row: row(gate, document),
         }))
     }
 
     /// The parts of a conversation, by segment.
     fn parts(&mut self, position: &Position) -> tantivy::Result<Arc<[(usize, Range<usize>)]>> {
-        let name = (position.scope, position.thread.clone());
+        let name = (position.scope, position.thread);
         if let Some(known) = self.parts.get(&name) {
             return Ok(Arc::clone(known));
         }
-        let mut parts = Vec::new();
-        for segment in 0..self.gates.len() {
-            let Some((_, opened)) = self.open(segment, position.scope)? else {
-                continue;
-            };
-            let local = opened.columns.local_of(&position.thread)?;
-            let part = local.and_then(|local| opened.sorted.range(local));
-            parts.extend(part.map(|part| (segment, part)));
-        }
-        let parts: Arc<[_]> = parts.into();
+        let opened = self.open(position.scope)?.iter().enumerate();
+        let parts = opened.filter_map(|(segment, opened)| {
+            let part = opened.as_ref()?.sorted.range(position.thread)?;
+            Some((segment, part))
+        });
+        let parts: Arc<[_]> = parts.collect();
         self.parts.insert(name, Arc::clone(&parts));
         Ok(parts)
     }
 
     /// The admitted documents next to one in its conversation, on both sides, with their rows; the nearest first.
     fn sides(&mut self, position: &Position) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for (segment, part) in &*self.parts(position)? {
-            let Some((gate, opened)) = self.open(*segment, position.scope)? else {
-                continue;
-            };
-            let documents = opened.sorted.documents.get(part.clone());
-            let documents = documents.unwrap_or_default();
-            let here = (position.order, position.row);
-            let at = documents.partition_point(|document| opened.place(gate, *document) < here);
-            let (earlier, later) = documents.split_at(at);
-            before.extend(opened.nearest(gate, position, &mut earlier.iter().rev()));
-            after.extend(opened.nearest(gate, position, &mut later.iter()));
+        let (mut before, mut after) = (Nearest::new(true), Nearest::new(false));
+        let parts = self.parts(position)?;
+        let gates = self.gates;
+        let opened = self.open(position.scope)?;
+        // Mostly the others are in the same segment, and then all other parts are further away.
+        let own = position.address.segment_ord as usize;
+        let (here, elsewhere): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.0 == own);
+        for (segment, part) in here.into_iter().chain(elsewhere) {
+            if let (Some(gate), Some(Some(opened))) = (gates.get(*segment), opened.get(*segment)) {
+                let at = opened.place_of(gate, part.clone(), position);
+                let documents = |part| opened.sorted.documents.get(part).unwrap_or_default();
+                let earlier = documents(part.start..at).iter().rev();
+                before.take(opened, gate, position, &mut earlier.copied());
+                let later = documents(at..part.end).iter();
+                after.take(opened, gate, position, &mut later.copied());
+            }
         }
-        before.sort_unstable_by(|one, other| other.cmp(one));
-        after.sort_unstable();
-        before.truncate(NEIGHBOURS / 2);
-        after.truncate(NEIGHBOURS / 2);
-        let named = |side: Vec<(i64, u64, DocAddress)>| {
-            let side = side.into_iter();
+        Ok([before, after].map(|side| {
+            let side = side.nearest.into_iter();
             side.map(|(_, row, address)| (row, address)).collect()
-        };
-        Ok([named(before), named(after)])
+        }))
     }
 }
 
-impl SegmentThread {
-    /// Order and row of a document.
-    fn place(&self, gate: &Gate<'_>, document: DocId) -> (i64, u64) {
-        let order = self.columns.order(document).unwrap_or(i64::MAX);
-        let row = gate.segment.columns.rows.first(document);
-        (order, row.unwrap_or(u64::MAX))
+/// The documents on one side of another, the nearest first.
+struct Nearest {
+    is_before: bool,
+    nearest: Vec<Beside>,
+}
+
+impl Nearest {
+    fn new(is_before: bool) -> Self {
+        Self {
+            is_before,
+            nearest: Vec::with_capacity(NEIGHBOURS / 2 + 1),
+        }
     }
 
-    /// The first admitted documents on one side of a position.
-    fn nearest(
-        &self,
+    /// Whether one is nearer than another. Of one order, rows decide.
+    fn is_nearer(&self, one: &Beside, other: &Beside) -> bool {
+        let (one, other) = ((one.0, one.1), (other.0, other.1));
+        if self.is_before {
+            one > other
+        } else {
+            one < other
+        }
+    }
+
+    /// Takes those of one part, of which the nearest come first.
+    fn take(
+        &mut self,
+        opened: &SegmentThread,
         gate: &Gate<'_>,
         position: &Position,
-        side: &mut dyn Iterator<Item = &DocId>,
-    ) -> Vec<(i64, u64, DocAddress)> {
-        let mut found = Vec::new();
+        side: &mut dyn Iterator<Item = DocId>,
+    ) {
+        let mut taken = 0;
         for (seen, document) in side.enumerate() {
             let is_stopped = seen % LOOK_EVERY == LOOK_EVERY - 1 && stop::asked();
-            if is_stopped || found.len() >= NEIGHBOURS / 2 {
-                break;
+            if is_stopped || taken >= NEIGHBOURS / 2 {
+                return;
             }
-            let (order, row) = self.place(gate, *document);
-            if row != position.row && gate.scope_of(*document) == Some(position.scope) {
-                found.push((order, row, DocAddress::new(gate.segment.ordinal, *document)));
+            let address = DocAddress::new(gate.segment.ordinal, document);
+            if address == position.address {
+                continue;
+            }
+            let order = opened.columns.order(document).unwrap_or(i64::MAX);
+            let furthest = self.nearest.get(NEIGHBOURS / 2 - 1);
+            let distance = |order: i64| order.abs_diff(position.order);
+            if furthest.is_some_and(|furthest| distance(order) > distance(furthest.0)) {
+                return;
+            }
+            if gate.scope_of(document) == Some(position.scope) {
+                let beside = (order, row(gate, document), address);
+                let at = self
+                    .nearest
+                    .partition_point(|known| self.is_nearer(known, &beside));
+                self.nearest.insert(at, beside);
+                self.nearest.truncate(NEIGHBOURS / 2);
+                taken += 1;
             }
         }
-        found
+    }
+}
+
+fn row(gate: &Gate<'_>, document: DocId) -> u64 {
+    let row = gate.segment.columns.rows.first(document);
+    row.unwrap_or(u64::MAX)
+}
+
+impl SegmentThread {
+    fn open(gate: &Gate<'_>, scope: usize) -> tantivy::Result<Option<Self>> {
+        let Some(names) = gate.scopes.threads(scope) else {
+            return Ok(None);
+        };
+        let Some(columns) = Columns::open(gate.segment, names)? else {
+            return Ok(None);
+        };
+        let stream = gate.scopes.stream(scope);
+        let sorted = sorted(gate.segment, stream, names, &columns)?;
+        Ok(Some(Self { columns, sorted }))
+    }
+
+    /// Where a document stands, or would stand, in a part of its conversation.
+    fn place_of(&self, gate: &Gate<'_>, part: Range<usize>, position: &Position) -> usize {
+        let around = self.sorted.around(part, position.order);
+        let documents = self.sorted.documents.get(around.clone());
+        let before = |document: &DocId| {
+            let order = self.columns.order(*document).unwrap_or(i64::MAX);
+            let by_order = order.cmp(&position.order);
+            by_order
+                .then_with(|| row(gate, *document).cmp(&position.row))
+                .is_lt()
+        };
+        around.start + documents.unwrap_or_default().partition_point(before)
     }
 }
 
@@ -435,7 +547,7 @@ fn sorted(
     stream: u64,
     names: &ThreadColumns,
     columns: &Columns,
-) -> Arc<ThreadDocuments> {
+) -> tantivy::Result<Arc<ThreadDocuments>> {
     let kept = &segment.columns.threads.0;
     let key = (stream, names.clone());
     let known = kept
@@ -444,32 +556,10 @@ fn sorted(
         .get(&key)
         .cloned();
     if let Some(known) = known {
-        return known;
+        return Ok(known);
     }
-    let rows = &segment.columns.rows;
-    let streams = &segment.columns.streams;
-    let mut all: Vec<(i64, i64, u64, DocId)> = Vec::new();
-    for document in 0..segment.reader.max_doc() {
-        if streams.first(document) != Some(stream) {
-            continue;
-        }
-        if let (Some(thread), Some(order)) = (columns.local(document), columns.order(document)) {
-            let row = rows.first(document).unwrap_or(u64::MAX);
-            all.push((thread, order, row, document));
-        }
-    }
-    all.sort_unstable();
-    let mut begins: Vec<(i64, usize)> = Vec::new();
-    for (place, one) in all.iter().enumerate() {
-        if begins.last().is_none_or(|last| last.0 != one.0) {
-            begins.push((one.0, place));
-        }
-    }
-    let sorted = Arc::new(ThreadDocuments {
-        documents: all.into_iter().map(|one| one.3).collect(),
-        begins: begins.into(),
-    });
+    let sorted = Arc::new(ThreadDocuments::new(segment, stream, columns)?);
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.insert(key, Arc::clone(&sorted));
-    sorted
+    Ok(sorted)
 }
