@@ -3,6 +3,7 @@
 
 mod erasing;
 mod faults;
+mod full_disk;
 mod measuring;
 mod ready;
 mod unreachable;

@@ -30,7 +30,7 @@ fn until(node: &Server, wanted: u16, words: &str) {
         let (head, body) = raw_exchange(connect(&node.address), request);
         let status = status_in(&head);
         if status == 503 {
-            assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+            assert!(head.to_lowercase().contains("retry-after:"), "{head}{body}");
         }
         if status == wanted && body.contains(words) {
             return;
@@ -139,7 +139,7 @@ fn written(node: &Server, token: &str, id: &str) {
     assert_eq!(status_in(&head), 200, "{body}");
 }
 
-fn count(node: &Server, token: &str) -> Value {
+pub(super) fn count(node: &Server, token: &str) -> Value {
     let target = "GET /v1/search?q=waits&count=exact";
     node.ask(target, Some(token), "").1["meta"]["count"].clone()
 }
@@ -267,7 +267,7 @@ pub(super) fn declared(nodes: &Nodes) -> String {
 }
 
 /// Writes a record; returns the head and the body of the answer.
-fn write(node: &Server, token: &str, id: &str) -> (String, String) {
+pub(super) fn write(node: &Server, token: &str, id: &str) -> (String, String) {
     let body = format!(r#"{{"key":"{id}","data":{{"id":"{id}","subject":"waits"}}}}"#);
     let request = format!(
         "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
