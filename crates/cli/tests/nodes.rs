@@ -3,6 +3,7 @@
 
 mod erasing;
 mod faults;
+mod full_disk;
 mod measuring;
 mod ready;
 mod unreachable;
@@ -288,6 +289,22 @@ fn the_sample_life_moves_into_a_database_and_a_backup_of_it_becomes_a_directory(
     a.stop();
     on("restored", "restore ~/all.tar.gz").succeeds();
     assert_eq!(seen(|line| on("restored", line)), expected);
+    // It goes back into a database as well, for another owner, but not on top of one.
+    let line = "restore ~/all.tar.gz --to --blobs ~/blobs --secret-file ~/secret";
+    moving(line).refused_saying(&["is not empty: it has declarations"]);
+    let again = Nodes::at(&nodes.url);
+    fs::copy(home.path("all.tar.gz"), again.home.path("all.tar.gz")).unwrap();
+    let mut command = again.command("none", line);
+    command.env("PDPP_DATABASE", &again.url);
+    command.env("PDPP_OWNER", &again.owner);
+    let told = again.home.ran(&mut command).succeeds();
+    told.says_all(&["into the database", "start its nodes"]);
+    let _b = again.start("b");
+    again.run("b", "index rebuild").succeeds();
+    assert_eq!(seen(|line| again.run("b", line)), expected);
+    on("own", "restore ~/all.tar.gz --owner me.example")
+        .exits(2)
+        .says("the database is not named");
 }
 
 #[test]

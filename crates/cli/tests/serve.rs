@@ -5,14 +5,16 @@
 mod crowd;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::harness::Home;
-use crate::harness::server::{PATIENCE, Server, exchange};
+use crate::harness::server::{PATIENCE, Server, connect, exchange};
+use crate::harness::{Home, signal};
 use serde_json::Value;
 
 const LETTER: &str =
@@ -41,6 +43,34 @@ fn the_owner_needs_no_token_on_a_socket_nobody_else_can_open() {
     assert_eq!(status, 200, "{found}");
     assert_eq!(found["data"][0]["record_key"], "a");
     drop(server);
+}
+
+#[test]
+fn a_log_that_nobody_reads_keeps_no_request_waiting() {
+    let home = Home::new();
+    let mut command = home.command("serve --listen 127.0.0.1:0");
+    let command = command.env("PDPP_LOG", "info").stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut unread = BufReader::with_capacity(1, child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("API: ") {
+        line.clear();
+        assert!(unread.read_line(&mut line).unwrap() > 0);
+    }
+    let address = line.trim().strip_prefix("API: http://").unwrap();
+    let address = address.strip_suffix("/v1").unwrap();
+    let mut stream = connect(address);
+    // A pipe has room for a few hundred lines.
+    for _ in 0..1_000 {
+        let asked = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(asked.as_bytes()).unwrap();
+        let mut answer = [0; 2_048];
+        assert!(stream.read(&mut answer).unwrap() > 0);
+        assert!(answer.starts_with(b"HTTP/1.1 200"));
+    }
+    signal(child.id(), "TERM");
+    assert!(child.wait().unwrap().success());
+    drop(unread);
 }
 
 #[test]

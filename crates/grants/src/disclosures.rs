@@ -86,10 +86,17 @@ struct Noted {
     disclosure: Disclosure,
 }
 
-/// Whether a batch is on disk, and how many bytes can be written after it in any case.
-type Written = Result<u64, StoreError>;
+/// What is known once a batch is on disk.
+struct Written {
+    /// How many bytes can be written after it in any case.
+    room: u64,
+    /// Whether the next entry can be written too.
+    is_well: bool,
+}
 
 struct Batch {
+    /// Whether the one before it could not be written.
+    follows_failure: bool,
     noted: Vec<Noted>,
     uses: Vec<TokenUse>,
     upto: u64,
@@ -105,14 +112,19 @@ impl DisclosureLog {
                 .map(|noted| noted.disclosure.clone())
                 .collect();
             store.log_disclosures(&disclosures, &batch.uses)?;
-            Ok(store.log_room())
+            // That nothing had to be written says nothing about the next.
+            let is_known = !batch.follows_failure || !disclosures.is_empty();
+            Ok(Written {
+                room: store.log_room(),
+                is_well: is_known || store.can_log(LARGE_ENTRY_BYTES),
+            })
         };
         Self::writing(room, write)
     }
 
     fn writing(
         room: u64,
-        write: impl Fn(&Batch) -> Written + Send + 'static,
+        write: impl Fn(&Batch) -> Result<Written, StoreError> + Send + 'static,
     ) -> Result<Self, std::io::Error> {
         let queue = Queue {
             room,
@@ -273,17 +285,16 @@ impl Shared {
     }
 
     /// Writes batch after batch until the log is closed and empty, or closed and not writable.
-    fn write_all(&self, write: impl Fn(&Batch) -> Written) {
+    fn write_all(&self, write: impl Fn(&Batch) -> Result<Written, StoreError>) {
         while let Some(batch) = self.next_batch() {
             let outcome = write(&batch);
             let mut queue = self.queue();
             match outcome {
-                Ok(room) => {
+                Ok(written) => {
                     queue.written = batch.upto;
-                    queue.room = room;
+                    queue.room = written.room;
                     queue.unwritten_bytes = queue.waiting.iter().map(|noted| noted.bytes).sum();
-                    // That nothing had to be written says nothing about the next.
-                    if !batch.noted.is_empty() || room >= LARGE_ENTRY_BYTES {
+                    if written.is_well {
                         queue.failure = None;
                     }
                 }
@@ -310,8 +321,10 @@ impl Shared {
                 return None;
             }
             let began = Moment::now();
-            queue = self.wait_work(queue, IDLE);
-            if began.elapsed() >= IDLE && !queue.closing {
+            // A server whose log is not well may be asked nothing that would be noted.
+            let idle = if queue.failure.is_some() { RETRY } else { IDLE };
+            queue = self.wait_work(queue, idle);
+            if began.elapsed() >= idle && !queue.closing {
                 // What waits outside the database may have a way into it now.
                 return Some(queue.take());
             }
@@ -336,6 +349,7 @@ impl Queue {
     fn take(&mut self) -> Batch {
         self.urgent = false;
         Batch {
+            follows_failure: self.failure.is_some(),
             noted: std::mem::take(&mut self.waiting),
             uses: std::mem::take(&mut self.uses)
                 .into_iter()
@@ -399,7 +413,10 @@ mod tests {
             }
             let entries = batch.noted.iter().map(|noted| noted.disclosure.at);
             to.lock().unwrap().extend(entries);
-            Ok(PLENTY)
+            Ok(Written {
+                room: if room > 0 { PLENTY } else { 0 },
+                is_well: true,
+            })
         });
         (log.unwrap(), full, disk)
     }
@@ -468,6 +485,19 @@ mod tests {
             [Instant(3)],
             "what was refused was not shown"
         );
+    }
+
+    #[test]
+    fn it_is_well_again_by_itself_where_nothing_waits() {
+        let (log, full, _) = on_a_full_disk(0);
+        log.note(call(0)).unwrap_err();
+        full.store(false, Ordering::Relaxed);
+        let began = Moment::now();
+        while log.trouble().is_some() {
+            assert!(began.elapsed() < 20 * RETRY);
+            std::thread::sleep(RETRY / 10);
+        }
+        log.close().unwrap();
     }
 
     #[test]

@@ -19,12 +19,6 @@ pub(crate) async fn healthz(_: RequestContext) -> HandlerResult {
 }
 
 pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
-    let not_ready = |what: &'static str| {
-        Problem::from(
-            ReadError::new(ErrorCode::InternalError, what).with_hint("ask again in a moment"),
-        )
-        .with_status(StatusCode::SERVICE_UNAVAILABLE)
-    };
     if context.service.is_draining() {
         return Err(not_ready("this server is about to end"));
     }
@@ -47,16 +41,30 @@ pub(crate) async fn readyz(context: RequestContext) -> HandlerResult {
             return Err(not_ready("the index of this node is being built"));
         }
         Ok(Err::<_, StoreError>(error)) => {
-            tracing::error!(cause = %error, "the store cannot be read");
-            return Err(not_ready("the store cannot be read"));
+            tracing::error!(cause = %error, "this server is not ready");
+            return Err(not_ready(error.in_public()));
         }
         Err(error) => return Err(Problem::internal("readyz", &error)),
     }
     if let Some(trouble) = context.service.disclosures.trouble() {
-        tracing::error!(waiting = trouble.waiting, "disclosures cannot be written");
-        return Err(not_ready("disclosures cannot be written"));
+        tracing::error!(
+            waiting = trouble.waiting,
+            cause = trouble.detail,
+            "disclosures cannot be written"
+        );
+        let why = format!("disclosures cannot be written: {}", trouble.in_public);
+        return Err(not_ready(why));
     }
     problem::json(StatusCode::OK, &ready)
+}
+
+/// Anybody may read why; what to do about it stands in the log.
+fn not_ready(why: impl Into<String>) -> Problem {
+    ReadError::new(ErrorCode::StorageUnavailable, why)
+        .with_hint(
+            "ask again in a moment; the log of this server says what is wrong and what helps",
+        )
+        .into()
 }
 
 /// The progress of the vectors, without counts.

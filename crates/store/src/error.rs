@@ -288,18 +288,20 @@ impl StoreError {
         }
     }
 
-    /// Whether the same request may succeed in a moment. While a standby takes over, a database can only be read.
+    /// Whether the same request may succeed in a moment, perhaps at another server. While a standby takes over, a database can only
+    /// be read; while its password is changed, it lets some in.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::Unavailable { .. }
                 | Self::Contended { .. }
                 | Self::DatabaseReadOnly { .. }
+                | Self::DatabaseRefused { .. }
                 | Self::BlobsUnavailable { .. }
         )
     }
 
-    /// What clients may be told of an error of writing: the cause and the figure, without names of files.
+    /// What clients may be told: the cause and the figure, without names of files and servers.
     pub fn in_public(&self) -> String {
         match self {
             Self::NoRoom { needed, free, .. } => format!(
@@ -312,8 +314,13 @@ impl StoreError {
             Self::Unavailable { .. } => "the server's database does not answer".to_owned(),
             Self::Contended { .. } => "the server's database is busy".to_owned(),
             Self::DatabaseReadOnly { .. } => "the server's database takes no writes".to_owned(),
+            Self::DatabaseRefused { .. } => "the server's database refuses this server".to_owned(),
+            Self::ForeignDatabase { .. } => "the server's database is not one of pdpp".to_owned(),
+            Self::NewerDatabase { .. } => {
+                "the server's database needs a newer release of this server".to_owned()
+            }
             Self::BlobsUnavailable { .. } => "the server's storage does not answer".to_owned(),
-            _ => "the server's data cannot be written".to_owned(),
+            _ => "the server's data cannot be read or written".to_owned(),
         }
     }
 

@@ -212,6 +212,8 @@ pub trait Grants {
     fn log_disclosures(&self, disclosures: &[Disclosure], uses: &[TokenUse]) -> Result<()>;
     /// How many bytes of the log can be written in any case, whatever becomes of the disk.
     fn log_room(&self) -> u64;
+    /// Whether an entry of so many bytes could be written now; asked after one could not be, while none waits.
+    fn can_log(&self, bytes: u64) -> bool;
     /// Entries before a sequence number (or the newest), newest first; of one grant, or of all.
     fn disclosures(
         &self,

@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 10;
 
 /// Move a data directory into a PostgreSQL that several nodes share
 ///
-/// Everything goes along: records with their history, grants, tokens, sessions, the disclosure log, blobs, and the key that sealed cursors. It happens in one transaction, which is counted before it holds, so it is there whole or not at all; the directory stays as it is. The owner in the database must be empty: move before the first node starts. To bring a backup into a database, restore it into a folder first and move that.
+/// Everything goes along: records with their history, grants, tokens, sessions, the disclosure log, blobs, and the key that sealed cursors. It happens in one transaction, which is counted before it holds, so it is there whole or not at all; the directory stays as it is. The owner in the database must be empty: move before the first node starts. `pdpp restore --to` brings a backup into a database.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: pdpp move --from ~/.local/share/pdpp --to 'postgres://pdpp@db.example.org/pdpp' --blobs /mnt/pdpp-blobs --secret-file secret --owner me.example.org"
@@ -37,12 +37,21 @@ pub(crate) struct Options {
         help = "The data directory to move; no server may run on it [default: that of --data-dir]"
     )]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// The database that a data directory goes into.
+#[derive(Debug, Args)]
+pub(super) struct Target {
     #[arg(
         long,
         value_name = "URL",
-        help = "The database (postgres://…); an address with a password belongs into the environment [env: PDPP_DATABASE]"
+        num_args = 0..=1,
+        default_missing_value = "",
+        help = "The database (postgres://…); an address with a password belongs into the environment, PDPP_DATABASE, and --to stands alone then"
     )]
-    to: Option<String>,
+    pub(super) to: Option<String>,
     #[arg(
         long,
         value_name = "FILE",
@@ -69,6 +78,36 @@ pub(crate) struct Options {
     owner: Option<String>,
 }
 
+impl Target {
+    /// Whether something is said that only a database needs.
+    pub(super) fn is_named(&self) -> bool {
+        let files = [&self.database_ca, &self.secret_file];
+        let names = [&self.to, &self.blobs, &self.owner];
+        files.iter().any(|file| file.is_some()) || names.iter().any(|name| name.is_some())
+    }
+
+    /// What is said here, and for the rest the environment.
+    pub(super) fn settings(&self) -> CommandResult<DatabaseSettings> {
+        let to = match self.to.as_ref().filter(|to| !to.is_empty()) {
+            Some(to) => Some(to.clone()),
+            None => named_database()?,
+        };
+        let unnamed = || {
+            let hint = "name it with --to, or with PDPP_DATABASE where the address has a password";
+            Failure::coded(USAGE, "the database is not named", hint)
+        };
+        let settings = DatabaseSettings::resolve(DatabaseOptions {
+            database: Some(to.ok_or_else(unnamed)?),
+            database_ca: self.database_ca.clone(),
+            blobs: self.blobs.clone(),
+            node: Some(NODE.to_owned()),
+            secret_file: self.secret_file.clone(),
+            owner: self.owner.clone(),
+        })?;
+        settings.ok_or_else(unnamed)
+    }
+}
+
 #[derive(Serialize)]
 struct Answer<'a> {
     from: &'a Path,
@@ -89,37 +128,29 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
         let hint = "name with --from the folder that --data-dir named so far";
         return Err(Failure::coded(USAGE, message, hint));
     }
-    let to = match options.to {
-        Some(to) => Some(to),
-        None => named_database()?,
-    };
-    let unnamed = || {
-        let hint = "name it with --to, or with PDPP_DATABASE where the address has a password";
-        Failure::coded(USAGE, "the database to move to is not named", hint)
-    };
-    let settings = DatabaseSettings::resolve(DatabaseOptions {
-        database: Some(to.ok_or_else(unnamed)?),
-        database_ca: options.database_ca,
-        blobs: options.blobs,
-        node: Some(NODE.to_owned()),
-        secret_file: options.secret_file,
-        owner: options.owner,
-    })?;
-    let settings = settings.ok_or_else(unnamed)?;
-    let store = EmbeddedStore::open(&from, OpenOptions::new("pdpp move", Arc::new(SystemClock)))?;
-    let spinner = context.output.spinner("moving");
-    let mut progress =
-        |rows: u64| spinner.set_message(format!("moving, {} rows sent", HumanCount(rows)));
-    let public_url = named_public_url()?;
-    let taken = database::take_over(settings, public_url.as_deref(), &store, &mut progress);
-    spinner.finish_and_clear();
-    let taken = taken?;
+    let taken = bring(&from, options.target.settings()?, context)?;
     tell(&from, &taken, context)?;
     if taken.damaged.is_empty() && taken.missing_blobs.is_empty() {
         Ok(())
     } else {
         Err(Failure::REPORTED)
     }
+}
+
+/// Brings a data directory into a database.
+pub(super) fn bring(
+    from: &Path,
+    settings: DatabaseSettings,
+    context: &Context,
+) -> CommandResult<TakenOver> {
+    let store = EmbeddedStore::open(from, OpenOptions::new("pdpp move", Arc::new(SystemClock)))?;
+    let spinner = context.output.spinner("moving");
+    let mut progress =
+        |rows: u64| spinner.set_message(format!("moving, {} rows sent", HumanCount(rows)));
+    let public_url = named_public_url()?;
+    let taken = database::take_over(settings, public_url.as_deref(), &store, &mut progress);
+    spinner.finish_and_clear();
+    taken
 }
 
 fn tell(from: &Path, taken: &TakenOver, context: &Context) -> CommandResult {

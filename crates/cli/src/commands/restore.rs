@@ -10,10 +10,12 @@ use flate2::bufread::MultiGzDecoder;
 use indicatif::{HumanBytes, HumanCount, ProgressBar};
 use serde::Serialize;
 use store::OpenOptions;
+use store::directory::COLLECT;
 use store::inspection::Damage;
 use store::restore::{Restore, RestoreError, Restored};
 
 use super::collect::Job;
+use super::moving::Target;
 use crate::clock::SystemClock;
 use crate::context::Context;
 use crate::failure::{CommandResult, Failure};
@@ -28,9 +30,13 @@ const MAX_LISTED: usize = 10;
 ///
 /// The backup goes into the data directory, which must be empty or not there yet. Everything in it is read and held against what was written, as `pdpp doctor --thorough` does, before it gets its place; if anything is wrong, nothing is left there.
 ///
+/// With --to it goes into a PostgreSQL that several nodes share, as `pdpp move` brings a data directory there: whole or not at all, and only where the owner has nothing yet. A copy lies in the folder for temporary files (TMPDIR) meanwhile.
+///
 /// Grants live on in the copy, so that whoever holds their tokens can read it. With --without-grants nobody can: grants, tokens, sessions and requests under way end with it.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: pdpp restore pdpp-2026-03-01.tar.gz --data-dir ./restored")]
+#[command(
+    after_help = "Example: pdpp restore pdpp-2026-03-01.tar.gz --data-dir ./restored\nExample: pdpp restore pdpp-2026-03-01.tar.gz --to 'postgres://pdpp@db.example.org/pdpp' --blobs /mnt/pdpp-blobs --secret-file secret --owner me.example.org"
+)]
 pub(crate) struct Options {
     /// The backup, compressed or not
     file: PathBuf,
@@ -40,77 +46,122 @@ pub(crate) struct Options {
     /// Restore also what is damaged in the backup, as it is, and say what that is
     #[arg(long)]
     accept_damage: bool,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Serialize)]
 struct Answer<'a> {
-    data_dir: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_dir: Option<&'a Path>,
     records: u64,
     blobs: u64,
     live_grants: u64,
     ended_grants: u64,
-    damaged: Vec<String>,
+    damaged: &'a [String],
 }
 
 pub(crate) fn run(options: &Options, context: &Context) -> CommandResult {
-    let (file, to) = (options.file.as_path(), &context.settings.data_dir);
-    let output = context.output;
-    let spinner = output.spinner("restoring");
-    let archive = open_archive(file, &spinner)?;
+    if options.target.is_named() {
+        return into_database(options, context);
+    }
+    let to = &context.settings.data_dir;
+    let restored = unpack(options, to, context)?;
+    let held = Job::hold_restored(context)?;
+    let damaged = damage_of(&restored);
+    if context.output.is_json() {
+        tell_json(&restored, Some(to), &damaged, context)?;
+    } else {
+        let next = context.command("serve").to_string();
+        tell(&restored, &to.display().to_string(), &next, context);
+        if held > 0 {
+            context.output.note(&format!(
+                "Programs and folders that were collected: {}. Each waits until you run it by name; `{}` shows what they are.",
+                HumanCount(held),
+                context.command("collect list")
+            ));
+        }
+        tell_damage(&damaged, context);
+    }
+    outcome(&damaged)
+}
+
+/// Restores into a folder that is thrown away, once a database has all of it.
+fn into_database(options: &Options, context: &Context) -> CommandResult {
+    let settings = options.target.settings()?;
+    let temporary = tempfile::tempdir().map_err(Failure::file_error(&std::env::temp_dir()))?;
+    let folder = temporary.path().join("restored");
+    let restored = unpack(options, &folder, context)?;
+    super::moving::bring(&folder, settings, context)?;
+    let damaged = damage_of(&restored);
+    if context.output.is_json() {
+        tell_json(&restored, None, &damaged, context)?;
+    } else {
+        let next = "start its nodes, with pdpp serve --database";
+        tell(&restored, "the database", next, context);
+        if folder.join(COLLECT).is_dir() {
+            context.output.note("What was collected again and again is not in it: that stays with one machine. Restore into a folder to have it.");
+        }
+        tell_damage(&damaged, context);
+    }
+    outcome(&damaged)
+}
+
+fn unpack(options: &Options, to: &Path, context: &Context) -> CommandResult<Restored> {
+    let spinner = context.output.spinner("restoring");
+    let archive = open_archive(&options.file, &spinner)?;
     let restore = Restore {
         to,
         options: OpenOptions::new("pdpp restore", Arc::new(SystemClock)),
         without_grants: options.without_grants,
         accept_damage: options.accept_damage,
     };
-    let restored = restore
-        .run(archive)
-        .map_err(|error| failure_for(error, file));
+    let restored = restore.run(archive);
     spinner.finish_and_clear();
-    let restored = restored?;
-    let held = Job::hold_restored(context)?;
+    restored.map_err(|error| failure_for(error, &options.file))
+}
+
+fn damage_of(restored: &Restored) -> Vec<String> {
     let found = &restored.inspection;
-    let damaged: Vec<String> = [&found.damaged_records, &found.damaged_blobs]
-        .into_iter()
-        .flatten()
-        .map(describe_damage)
-        .collect();
-    let is_whole = damaged.is_empty();
-    if output.is_json() {
-        output.json(&Answer {
-            data_dir: to,
-            records: found.records,
-            blobs: found.blobs,
-            live_grants: restored.live_grants,
-            ended_grants: restored.ended_grants,
-            damaged,
-        })?;
-    } else {
-        output.note(&summary(&restored, context));
-        if held > 0 {
-            output.note(&format!(
-                "Programs and folders that were collected: {}. Each waits until you run it by name; `{}` shows what they are.",
-                HumanCount(held),
-                context.command("collect list")
-            ));
-        }
-        for damage in &damaged {
-            output.note(&format!("Damaged: {damage}"));
-        }
-    }
-    if is_whole {
+    let damaged = [&found.damaged_records, &found.damaged_blobs];
+    damaged.into_iter().flatten().map(describe_damage).collect()
+}
+
+fn outcome(damaged: &[String]) -> CommandResult {
+    if damaged.is_empty() {
         Ok(())
     } else {
         Err(Failure::REPORTED)
     }
 }
 
-fn summary(restored: &Restored, context: &Context) -> String {
+fn tell_json(
+    restored: &Restored,
+    data_dir: Option<&Path>,
+    damaged: &[String],
+    context: &Context,
+) -> CommandResult {
+    context.output.json(&Answer {
+        data_dir,
+        records: restored.inspection.records,
+        blobs: restored.inspection.blobs,
+        live_grants: restored.live_grants,
+        ended_grants: restored.ended_grants,
+        damaged,
+    })
+}
+
+fn tell_damage(damaged: &[String], context: &Context) {
+    for damage in damaged {
+        context.output.note(&format!("Damaged: {damage}"));
+    }
+}
+
+fn tell(restored: &Restored, into: &str, next: &str, context: &Context) {
     let mut lines = vec![format!(
-        "Restored {} and {} into {}.",
+        "Restored {} and {} into {into}.",
         counted(restored.inspection.records, "record", "records"),
         counted(restored.inspection.blobs, "blob", "blobs"),
-        context.settings.data_dir.display()
     )];
     if restored.ended_grants > 0 {
         let ended = HumanCount(restored.ended_grants);
@@ -125,8 +176,8 @@ fn summary(restored: &Restored, context: &Context) -> String {
             context.command("grants")
         ));
     }
-    lines.push(format!("Next: {}", context.command("serve")));
-    lines.join("\n")
+    lines.push(format!("Next: {next}"));
+    context.output.note(&lines.join("\n"));
 }
 
 /// The bytes of the archive, and how many were read is shown.

@@ -92,7 +92,7 @@ pub(crate) fn run(options: Options, context: &Context) -> CommandResult {
     let rules = options.keep.rules(settings.keep);
     let address = listen::address(&settings.listen)?;
     let console = listen::chosen_console(&settings)?;
-    log::start(settings.log);
+    let _log = or_cannot_start(log::start(settings.log))?;
     let capacity = Capacity::for_open_files(files::raise_limit()).behind(&settings.trusted_proxies);
     let database = DatabaseSettings::resolve(options.database)?;
     let is_node = database.is_some();

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::thread::{sleep, spawn};
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -17,7 +17,8 @@ pub const PATIENCE: Duration = Duration::from_mins(2);
 /// A server that is ended with its test.
 pub struct Server {
     pub child: Child,
-    stderr: BufReader<ChildStderr>,
+    /// Reads what is told after the address, to its end.
+    listening: Option<JoinHandle<String>>,
     /// What was told before the address.
     pub loading: String,
     pub address: String,
@@ -36,26 +37,29 @@ impl Server {
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, receive) = mpsc::channel();
-        spawn(move || {
+        let listening = spawn(move || {
             let (mut loading, mut line) = (String::new(), String::new());
             while stderr.read_line(&mut line).unwrap() > 0 && !line.starts_with("API: ") {
                 loading.push_str(&line);
                 line.clear();
             }
             // Nobody listens to a server that took too long.
-            let _ = send.send((loading, line, stderr));
+            let _ = send.send((loading, line));
+            let mut told = String::new();
+            stderr.read_to_string(&mut told).unwrap();
+            told
         });
         let first = receive.recv_timeout(PATIENCE);
         if first.is_err() {
             child.kill().unwrap();
         }
-        let (loading, line, stderr) = first.unwrap();
+        let (loading, line) = first.unwrap();
         let address = line
             .strip_prefix("API: http://")
             .and_then(|rest| rest.strip_suffix("/v1\n"));
         let server = Self {
             child,
-            stderr,
+            listening: Some(listening),
             address: address.unwrap_or_default().to_owned(),
             loading,
         };
@@ -114,8 +118,7 @@ impl Server {
             assert!(began.elapsed() < PATIENCE, "the server does not end");
             sleep(Duration::from_millis(10));
         };
-        let mut told = String::new();
-        self.stderr.read_to_string(&mut told).unwrap();
+        let told = self.listening.take().unwrap().join().unwrap();
         (status.code(), told)
     }
 }

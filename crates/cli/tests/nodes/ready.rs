@@ -5,6 +5,8 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::Nodes;
 use crate::harness::MAIL;
 use crate::harness::server::{PATIENCE, Server, connect, raw_exchange, status_in};
@@ -20,17 +22,31 @@ pub(super) fn at_database(url: &str, sql: &str) {
     assert!(psql(url, sql).wait().unwrap().success(), "{sql}");
 }
 
-fn until(node: &Server, wanted: u16) {
+/// Asks whether it is ready until it answers so, with these words.
+fn until(node: &Server, wanted: u16, words: &str) {
+    let request = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let began = Instant::now();
     loop {
-        let (status, body) = node.ask("GET /readyz", None, "");
-        if status == wanted {
+        let (head, body) = raw_exchange(connect(&node.address), request);
+        let status = status_in(&head);
+        if status == 503 {
+            assert!(head.to_lowercase().contains("retry-after:"), "{head}{body}");
+        }
+        if status == wanted && body.contains(words) {
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{status}: {body}");
-        // Each refusal is logged, and nobody reads the log: once its pipe is full, the node would wait for ever.
-        thread::sleep(Duration::from_millis(100));
     }
+}
+
+pub(super) fn until_ready(node: &Server) {
+    until(node, 200, "ready");
+}
+
+/// Asks until it is not ready for this reason, while it lives.
+pub(super) fn until_not_ready(node: &Server, why: &str) {
+    until(node, 503, why);
+    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
 }
 
 /// A database of its own, so that what is done to it disturbs nobody.
@@ -52,8 +68,12 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let sql = format!("DROP DATABASE {} WITH (FORCE)", self.name);
-        let _ = psql(&self.server, &sql).wait();
+        for sql in [
+            "DROP DATABASE {} WITH (FORCE)",
+            "SET client_min_messages = warning; DROP ROLE IF EXISTS {}",
+        ] {
+            let _ = psql(&self.server, &sql.replace("{}", &self.name)).wait();
+        }
     }
 }
 
@@ -64,14 +84,13 @@ fn a_node_whose_database_is_of_a_later_release_is_not_ready() {
     };
     let _own = Own::of(&mut nodes);
     let node = nodes.start("a");
-    until(&node, 200);
+    until_ready(&node);
     at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1000");
-    until(&node, 503);
-    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
+    until_not_ready(&node, "needs a newer release");
     let newer = ["needs a newer pdpp (format 1000", "Upgrade pdpp"];
     nodes.refused(nodes.serving("b"), &newer);
     at_database(&nodes.url, "UPDATE schema_version SET min_reader = 1");
-    until(&node, 200);
+    until_ready(&node);
 }
 
 #[test]
@@ -84,7 +103,125 @@ fn a_database_of_another_program_is_left_alone() {
     let foreign = ["a table \"accounts\" of another program", "empty database"];
     nodes.refused(nodes.serving("a"), &foreign);
     at_database(&nodes.url, "DROP TABLE accounts");
-    until(&nodes.start("a"), 200);
+    let node = nodes.start("a");
+    until_ready(&node);
+    // What it used is exchanged while it runs.
+    for (taken, back) in [
+        (
+            "UPDATE schema_version SET application = 'accounts'",
+            "UPDATE schema_version SET application = 'pdpp'",
+        ),
+        (
+            "ALTER TABLE schema_version RENAME TO away",
+            "ALTER TABLE away RENAME TO schema_version",
+        ),
+    ] {
+        at_database(&nodes.url, taken);
+        until_not_ready(&node, "is not one of pdpp");
+        at_database(&nodes.url, back);
+        until_ready(&node);
+    }
+}
+
+/// Sets something of a database, and ends who is connected to it: what comes then finds it so.
+fn set(own: &Own, statement: &str) {
+    at_database(&own.server, statement);
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
+        own.name
+    );
+    at_database(&own.server, &sql);
+}
+
+/// Writes until it is acknowledged, which a node that has just become ready does at once.
+fn written(node: &Server, token: &str, id: &str) {
+    let (head, body) = write(node, token, id);
+    assert_eq!(status_in(&head), 200, "{body}");
+}
+
+pub(super) fn count(node: &Server, token: &str) -> Value {
+    let target = "GET /v1/search?q=waits&count=exact";
+    node.ask(target, Some(token), "").1["meta"]["count"].clone()
+}
+
+#[test]
+fn a_node_whose_database_can_only_be_read_is_not_ready_and_loses_nothing() {
+    for options in ["", "?target_session_attrs=read-write"] {
+        let Some(mut nodes) = Nodes::new() else {
+            return;
+        };
+        let own = Own::of(&mut nodes);
+        nodes.url.push_str(options);
+        let node = nodes.start("a");
+        let token = declared(&nodes);
+        written(&node, &token, "m1");
+        until_ready(&node);
+        let only_reads =
+            |setting: &str| set(&own, &format!("ALTER DATABASE {} {setting}", own.name));
+        only_reads("SET default_transaction_read_only = on");
+        until_not_ready(&node, "takes no writes");
+        let (head, body) = write(&node, &token, "m2");
+        assert_eq!(status_in(&head), 503, "{body}");
+        assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+        assert!(body.contains("takes no writes"), "{body}");
+        nodes.refused(nodes.serving("b"), &["can only be read", "primary"]);
+        only_reads("RESET default_transaction_read_only");
+        until_ready(&node);
+        written(&node, &token, "m2");
+        assert_eq!(count(&node, &token), 2);
+        // Asked without pause, it says the same in few lines.
+        let told = node.stop();
+        let refusals = told
+            .lines()
+            .filter(|line| line.contains("this server is not ready"));
+        assert!((1..10).contains(&refusals.count()), "{told}");
+        assert!(told.contains("can only be read"), "{told}");
+    }
+}
+
+#[test]
+fn a_node_whose_password_is_wrong_is_not_ready_until_it_is_good_again() {
+    let Some(mut nodes) = Nodes::new() else {
+        return;
+    };
+    let own = Own::of(&mut nodes);
+    let name = &own.name;
+    at_database(
+        &own.server,
+        &format!("CREATE ROLE {name} LOGIN PASSWORD 'first'"),
+    );
+    at_database(
+        &own.server,
+        &format!("ALTER DATABASE {name} OWNER TO {name}"),
+    );
+    let (_, server) = nodes.url.split_once('@').unwrap();
+    nodes.url = format!("postgres://{name}:first@{server}");
+    let node = nodes.start("a");
+    let token = declared(&nodes);
+    written(&node, &token, "m1");
+    until_ready(&node);
+    set(&own, &format!("ALTER ROLE {name} PASSWORD 'hidden'"));
+    until_not_ready(&node, "the server's database ");
+    let (head, body) = write(&node, &token, "m2");
+    assert_eq!(status_in(&head), 503, "{body}");
+    assert!(head.to_lowercase().contains("retry-after:"), "{head}");
+    let (head, body) = raw_exchange(
+        connect(&node.address),
+        &format!(
+            "GET /v1/search?q=waits HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+        ),
+    );
+    assert_eq!(status_in(&head), 503, "{body}");
+    nodes.refused(
+        nodes.serving("b"),
+        &["cannot be used", "a password that it knows"],
+    );
+    set(&own, &format!("ALTER ROLE {name} PASSWORD 'first'"));
+    until_ready(&node);
+    written(&node, &token, "m2");
+    assert_eq!(count(&node, &token), 2);
+    let told = node.stop();
+    assert!(told.contains("password"), "{told}");
 }
 
 #[test]
@@ -130,7 +267,7 @@ pub(super) fn declared(nodes: &Nodes) -> String {
 }
 
 /// Writes a record; returns the head and the body of the answer.
-fn write(node: &Server, token: &str, id: &str) -> (String, String) {
+pub(super) fn write(node: &Server, token: &str, id: &str) -> (String, String) {
     let body = format!(r#"{{"key":"{id}","data":{{"id":"{id}","subject":"waits"}}}}"#);
     let request = format!(
         "POST /v1/ingest/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
@@ -196,11 +333,7 @@ fn more_writes_than_may_wait_are_told_at_once_to_come_again_and_the_others_are_w
     let refused = answers.iter().filter(|(refused, _)| *refused);
     assert_eq!(refused.clone().count(), 80 - 64);
     assert!(refused.clone().all(|(_, after)| after.as_secs() < 5));
-    let search = || {
-        let target = "GET /v1/search?q=waits&count=exact";
-        node.ask(target, Some(&token), "").1["meta"]["count"].clone()
-    };
-    assert_eq!(search(), 64);
+    assert_eq!(count(&node, &token), 64);
     for number in 0..80 {
         assert!(!is_told_to_come_again(&write(
             &node,
@@ -208,5 +341,5 @@ fn more_writes_than_may_wait_are_told_at_once_to_come_again_and_the_others_are_w
             &format!("m{number}")
         )));
     }
-    assert_eq!(search(), 80);
+    assert_eq!(count(&node, &token), 80);
 }

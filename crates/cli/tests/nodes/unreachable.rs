@@ -5,11 +5,10 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
+use super::ready::{until_not_ready, until_ready};
 use super::{Nodes, import};
 use crate::harness::MAIL;
-use crate::harness::server::PATIENCE;
 
 /// Passes bytes on to the database until it is cut, and again when it is mended.
 struct Relay {
@@ -81,21 +80,9 @@ fn a_node_whose_database_goes_away_is_not_ready_and_goes_on_when_it_is_back() {
     let token = nodes.run("a", "owner-token").succeeds().stdout;
     let token = Some(token.trim());
     import(&nodes, "a", "m1", "kept");
-    let until = |wanted: u16| {
-        let began = Instant::now();
-        loop {
-            let (status, body) = node.ask("GET /readyz", None, "");
-            if status == wanted {
-                return body;
-            }
-            assert!(began.elapsed() < PATIENCE, "{status}: {body}");
-        }
-    };
-    until(200);
+    until_ready(&node);
     relay.cut();
-    let told = until(503);
-    assert_eq!(told["error"]["message"], "the store cannot be read");
-    assert_eq!(node.ask("GET /healthz", None, "").0, 200);
+    until_not_ready(&node, "the server's database does not answer");
     let (status, refused) = node.ask("GET /v1/search?q=kept", token, "");
     assert_eq!(status, 503, "{refused}");
     assert!(!refused.to_string().contains(who), "{refused}");
@@ -108,7 +95,7 @@ fn a_node_whose_database_goes_away_is_not_ready_and_goes_on_when_it_is_back() {
         .run("a", &format!("import {file} --as mail/messages"))
         .refused_saying(&["database"]);
     relay.mend();
-    until(200);
+    until_ready(&node);
     let (_, found) = node.ask("GET /v1/search?q=kept", token, "");
     assert_eq!(found["data"][0]["record_key"], "m1", "{found}");
     // What was refused comes again, once.

@@ -118,6 +118,7 @@ impl Grants for Shut {
         revoke(Revocable<'_>, Instant) -> Result<Revoked>;
         log_disclosures(&[Disclosure], &[TokenUse]) -> Result<()>;
         log_room() -> u64;
+        can_log(u64) -> bool;
         disclosures(Option<&GrantId>, Option<u64>, usize) -> Result<Vec<LoggedDisclosure>>;
         check_disclosures() -> Result<ChainCheck>;
     }

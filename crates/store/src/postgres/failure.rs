@@ -59,10 +59,6 @@ fn of_code(place: String, detail: String, code: &SqlState) -> StoreError {
     let class = code.code().get(..2).unwrap_or_default();
     match *code {
         SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::DatabaseReadOnly { place },
-        // What a standby says when a transaction that writes begins.
-        SqlState::FEATURE_NOT_SUPPORTED if detail.contains("during recovery") => {
-            StoreError::DatabaseReadOnly { place }
-        }
         SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED
         | SqlState::LOCK_NOT_AVAILABLE

@@ -113,6 +113,10 @@ impl Grants for PostgresStore {
         0
     }
 
+    fn can_log(&self, _: u64) -> bool {
+        self.pool.transact(|tx| self.lock_end(tx)).is_ok()
+    }
+
     fn disclosures(
         &self,
         grant: Option<&GrantId>,

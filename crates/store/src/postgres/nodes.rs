@@ -301,7 +301,7 @@ impl Nodes for PostgresStore {
 
     /// It also writes: only a primary takes that.
     fn check_ready(&self) -> Result<()> {
-        self.pool.read(|tx| schema::format(tx, self.place()))?;
+        self.pool.glance(|tx| schema::require(tx, self.place()))?;
         self.beat()?;
         // Without room the index stays behind.
         disk_space::require(&self.options.data_dir, 0)?;

@@ -12,6 +12,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use super::address::Address;
@@ -228,7 +229,7 @@ impl Pool {
         &self,
         work: impl FnOnce(&Tx<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let tx = self.begin(Some("ISOLATION LEVEL READ COMMITTED READ WRITE"))?;
+        let tx = self.begin(Some("ISOLATION LEVEL READ COMMITTED"))?;
         match work(&tx) {
             Ok(Some(value)) => tx.commit().map(|()| Some(value)),
             unfit => {
@@ -389,7 +390,9 @@ impl Tx<'_> {
         match connection.wait(statement, Instant::now() + self.within) {
             Some(Ok(value)) => Ok(value),
             Some(Err(error)) => {
-                let is_lost = connection.is_closed() || error.as_db_error().is_none();
+                // The session may keep that it only reads when the database takes writes again.
+                let only_reads = error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION);
+                let is_lost = connection.is_closed() || error.as_db_error().is_none() || only_reads;
                 self.state.set(match self.state.get() {
                     _ if is_lost => State::Lost,
                     State::Open => State::Failed,

@@ -157,6 +157,15 @@ pub(super) fn format(tx: &Tx<'_>, place: &str) -> Result<Option<Format>> {
     Ok(Some(found))
 }
 
+/// Refuses a database that this release must not use, or that has lost its tables.
+pub(super) fn require(tx: &Tx<'_>, place: &str) -> Result<()> {
+    let found = format(tx, place)?;
+    found.map(drop).ok_or_else(|| StoreError::ForeignDatabase {
+        place: place.to_owned(),
+        reason: "it has no table schema_version".to_owned(),
+    })
+}
+
 /// A database in which another program has tables of its own is left alone.
 fn refuse_foreign(tx: &Tx<'_>, place: &str) -> Result<()> {
     let tables = tx.query(

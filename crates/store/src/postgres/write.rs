@@ -147,6 +147,10 @@ fn of_database(error: &StoreError) -> Option<StoreError> {
         StoreError::DatabaseReadOnly { place } => Some(StoreError::DatabaseReadOnly {
             place: place.clone(),
         }),
+        StoreError::DatabaseRefused { place, detail } => Some(StoreError::DatabaseRefused {
+            place: place.clone(),
+            detail: detail.clone(),
+        }),
         _ => None,
     }
 }

@@ -170,6 +170,10 @@ impl Grants for EmbeddedStore {
         pending.room()
     }
 
+    fn can_log(&self, bytes: u64) -> bool {
+        self.log_room() >= bytes
+    }
+
     fn disclosures(
         &self,
         grant: Option<&GrantId>,

@@ -43,7 +43,7 @@ impl PostgresStore {
 
     /// The head that the next entry continues. A damaged head is continued from what can be read of it: the break stays visible
     /// and nothing goes unlogged.
-    fn lock_end(&self, tx: &Tx<'_>) -> Result<Head> {
+    pub(super) fn lock_end(&self, tx: &Tx<'_>) -> Result<Head> {
         let mut head = self.ends(tx, "FOR UPDATE")?.last.unwrap_or(Head::EMPTY);
         let sql = "SELECT coalesce(max(sequence), 0) FROM disclosures WHERE owner_id = $1";
         let last: i64 = tx.query_one(sql, &[&self.owner])?.get(0)?;
