@@ -131,16 +131,18 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     } else {
         period
     };
-    let first = call.get(question(&args, mode, size)).await;
-    let mut answered = first.map_err(|fault| without_mode(fault, mode))?;
+    let first = size.ask(call, |size| question(&args, mode, size)).await;
+    let (mut answered, is_asked_again) = first.map_err(|fault| without_mode(fault, mode))?;
     let provider = call.provider_url();
     let provider = provider.as_deref();
     let mut found = read(&args, period, &mut answered);
     let mut whole = answered.structured_size(&beside(&found, provider)) + NOTE;
     let ends_before_weaker = paging::weaker_follow(&found.page);
-    let mut is_shortened = call.pages_by_bytes() && found.goes_on() && !ends_before_weaker;
+    let mut is_shortened =
+        is_asked_again || (call.pages_by_bytes() && found.goes_on() && !ends_before_weaker);
     // What is left out here is not shown, so that fewer of it would not help.
     if whole > size.bytes
+        && !is_asked_again
         && found.elsewhere + found.other_times == 0
         && let Some(rows) = size.rows_that_fit(whole, &hit_sizes(&answered, &found, provider))
     {

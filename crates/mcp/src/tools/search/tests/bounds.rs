@@ -40,6 +40,20 @@ fn many_hits_stay_within_the_budget_and_what_is_hidden_is_counted() {
 }
 
 #[test]
+fn a_page_too_large_to_be_taken_is_asked_for_again_as_one_hit() {
+    // LG-01
+    let stub = Stub::default()
+        .overflowing("/v1/search?q=lorem&limit=10")
+        .on("/v1/search?q=lorem&limit=1", many(1));
+    let (text, structured) = search(&stub, json!({"query": "lorem"}));
+    assert!(text.contains(" page_shortened=1of10 "), "{text}");
+    assert_eq!(
+        structured["page_shortened"],
+        json!({"asked": 10, "shown": 1})
+    );
+}
+
+#[test]
 fn a_default_page_shows_every_id() {
     for count in [10, 25] {
         let stub = Stub::default().on("/v1/search", many(count));
