@@ -58,13 +58,13 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Option<String> {
     (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
 }
 
-/// Why a search found nothing, or which of its words are nowhere, where the server says so.
+/// Why a search found nothing, or which of its words were found and which are nowhere, where the server says so.
 pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     let words = page.meta.as_ref()?.words.as_ref()?;
     if page.data.is_empty() {
         return words.summary(SHOWN_WORDS);
     }
-    words.remarks()
+    words.told()
 }
 
 /// Whether the page ends because what follows matches far less well.

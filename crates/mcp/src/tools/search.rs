@@ -236,6 +236,12 @@ fn read(args: &SearchArgs, unheeded: TimeRange, answered: &mut Answered) -> Foun
     if beyond > 0 {
         page.has_more = Some(true);
     }
+    // What is nowhere is told once.
+    let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
+    let nowhere = words.map_or(Vec::new(), |words| words.missing.clone());
+    for hit in &mut page.data {
+        hit.missing.retain(|word| !nowhere.contains(word));
+    }
     Found {
         shortened: None,
         page,

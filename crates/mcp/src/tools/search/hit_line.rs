@@ -27,6 +27,9 @@ const BESIDE_EXCERPT: [(usize, usize); 4] =
     [(budget::TITLE, budget::LABEL), (60, 40), (60, 0), (40, 0)];
 /// An author's name, where labels have no room.
 const AUTHOR: usize = 24;
+/// Words of the question, in other forms or missing; none where a title is no wider than this.
+const WORDS: usize = 60;
+const NARROW: usize = 40;
 
 /// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
 pub(super) struct Draft<'a> {
@@ -110,7 +113,8 @@ pub(super) fn widest_description(hit: &Hit, room: usize) -> Option<String> {
     descriptions.find(|description| description.len() <= room)
 }
 
-/// Of which source a hit is, what it is called, when and by whom it was written. Labels of no width are left out.
+/// Of which source a hit is, what it is called, when and by whom it was written, and how its words are not those of the
+/// question. Labels of no width are left out.
 fn described(hit: &Hit, title: usize, label: usize) -> String {
     let mut line = String::new();
     let mut add = |name: &str, value: &str| {
@@ -139,6 +143,19 @@ fn described(hit: &Hit, title: usize, label: usize) -> String {
     for (name, value) in [("time", time), ("author", hit.author.as_ref())] {
         if let Some(value) = value {
             add(name, &word(value, label.max(AUTHOR)));
+        }
+    }
+    if let Some(near) = &hit.near {
+        add("near", &plain::token(near));
+        add("matched", "nothing");
+    }
+    let forms = hit.forms.iter();
+    let forms: Vec<String> = forms
+        .map(|(asked, found)| format!("{asked}→{found}"))
+        .collect();
+    for (name, words) in [("found", &forms), ("missing", &hit.missing)] {
+        if title > NARROW && !words.is_empty() {
+            add(name, &word(&words.join(", "), WORDS));
         }
     }
     line

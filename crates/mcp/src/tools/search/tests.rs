@@ -116,6 +116,49 @@ fn what_stands_beside_the_best_hit_has_lines_that_cannot_forge_others() {
 }
 
 #[test]
+fn each_hit_says_in_text_how_its_words_are_not_those_of_the_question() {
+    // FI-03, FI-05, FI-20
+    let mut proven = evidence();
+    proven["matched_terms"] = json!([
+        {"term": "bridges", "found": "bridge", "kind": "form"}, {"term": "hyperlane", "kind": "exact"}
+    ]);
+    proven["missing_terms"] = json!(["gateway", "nut"]);
+    let near = |key: String| {
+        json!({"object":"search_result","stream":"messages","record_key":key,"connector_key":"slack",
+            "connection_id":"cin_slack","matched_fields":[],"near":"cin_slack/messages:m1",
+            "passage":{"field_path":"text","text":"sounds good","truncated":false}})
+    };
+    let words = json!({"found": ["bridges", "hyperlane", "gateway"], "missing": ["nut"], "with_every_word": 0});
+    let answer = |hits: Value| {
+        Stub::default().on(
+            "/v1/search",
+            json!({"object": "list", "has_more": false, "data": hits, "meta": {"words": words.clone()}}),
+        )
+    };
+    let (text, _) = search(
+        &answer(json!([proven, near("m2".to_owned())])),
+        json!({"query": "bridges hyperlane gateway nut"}),
+    );
+    insta::assert_snapshot!("words", text);
+    // Where only ids have room, those that only stand next to a match are not among the others.
+    let mut hits = vec![evidence()];
+    hits.extend((2..60).map(|i| near(format!("m{i}"))));
+    let (text, _) = search(
+        &answer(json!(hits)),
+        json!({"query": "bridges", "limit": 100}),
+    );
+    for line in text.lines().filter(|line| line.contains("messages:m3")) {
+        assert!(
+            line.contains(" near=cin_slack/messages:m1 matched=nothing")
+                || line.starts_with("More next to these, no match:"),
+            "{text}"
+        );
+    }
+    assert!(text.contains("More next to these, no match:"), "{text}");
+    assert!(!text.contains("More ids:"), "{text}");
+}
+
+#[test]
 fn offsets_of_the_server_become_a_window_around_the_match() {
     let mut hit = evidence();
     hit["evidence_excerpts"][0]["text_start_chars"] = json!(3_000);

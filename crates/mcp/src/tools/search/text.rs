@@ -439,13 +439,20 @@ fn write_hits(drafts: &[Draft<'_>], told: &[ExcerptText], lines: &mut Lines) -> 
         *shown = true;
         ids.iter_mut().take(1).for_each(String::clear);
     }
-    let unnamed = ids.iter().enumerate().filter(|(_, id)| !id.is_empty());
-    let (places, words): (Vec<usize>, Vec<String>) =
-        unnamed.map(|(place, id)| (place, id.clone())).unzip();
-    let taken = lines.offer_words("More ids:", &words);
-    for place in places.into_iter().take(taken) {
-        if let Some(shown) = shown.get_mut(place) {
-            *shown = true;
+    for (label, is_near) in [
+        ("More ids:", false),
+        ("More next to these, no match:", true),
+    ] {
+        let unnamed = ids.iter().zip(drafts).enumerate();
+        let (places, words): (Vec<usize>, Vec<String>) = unnamed
+            .filter(|(_, (id, draft))| !id.is_empty() && draft.hit.near.is_some() == is_near)
+            .map(|(place, (id, _))| (place, id.clone()))
+            .unzip();
+        let taken = lines.offer_words(label, &words);
+        for place in places.into_iter().take(taken) {
+            if let Some(shown) = shown.get_mut(place) {
+                *shown = true;
+            }
         }
     }
     shown
