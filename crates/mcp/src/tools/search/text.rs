@@ -1,7 +1,9 @@
 //! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
 //! is not shown and how to see it.
 
-use super::hit_line::{Draft, flat, hit_line, named, one_line, widest_description, word};
+use super::hit_line::{
+    Draft, Waiting, fitting_lines, flat, hit_line, named, one_line, widest_description, word,
+};
 use super::{Found, SearchArgs};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
@@ -400,26 +402,23 @@ fn write_hits(drafts: &[Draft<'_>], told: &[ExcerptText], lines: &mut Lines) -> 
     let header = "Top results:";
     let for_ids = lines.room() * 2 / 5;
     let waiting = drafts.iter().zip(told).enumerate();
-    let waiting: Vec<(usize, &Draft<'_>, &str)> = waiting
+    let waiting: Vec<Waiting<'_>> = waiting
         .filter(|(_, (draft, told))| !(told.is_described && tells_snippet(draft.hit, &told.text)))
-        .map(|(place, (draft, told))| (place, draft, told.text.as_str()))
+        .map(|(place, (draft, told))| Waiting {
+            draft,
+            with_snippet: !tells_snippet(draft.hit, &told.text),
+            behind: ids.iter().skip(place + 1).map(|id| id.len() + 1).sum(),
+        })
         .collect();
-    let mut has_header = false;
-    for (turn, (place, draft, evidence)) in waiting.iter().enumerate() {
-        let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
-        let before = if has_header { 0 } else { header.len() + 1 };
-        let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
-        let allowed = lines.room().saturating_sub(kept + before);
-        let share = allowed / (waiting.len() - turn);
-        let Some(line) = fitting_line(draft, evidence, share, allowed) else {
-            break;
-        };
-        if !has_header {
-            lines.require(header);
-            has_header = true;
-        }
+    let room = lines.room().saturating_sub(header.len() + 1);
+    let chosen = fitting_lines(&waiting, room, for_ids);
+    if !chosen.is_empty() {
+        lines.require(header);
+    }
+    for (one, line) in waiting.iter().zip(chosen) {
         lines.require(line);
-        if let (Some(shown), Some(id)) = (shown.get_mut(*place), ids.get_mut(*place)) {
+        let place = one.draft.place;
+        if let (Some(shown), Some(id)) = (shown.get_mut(place), ids.get_mut(place)) {
             *shown = true;
             id.clear();
         }
@@ -471,21 +470,4 @@ fn bare_id(hit: &Hit) -> String {
     } else {
         String::new()
     }
-}
-
-/// The widest line within its share, else the narrowest there is if it is allowed at all.
-fn fitting_line<'a>(
-    draft: &'a Draft<'_>,
-    evidence: &str,
-    share: usize,
-    allowed: usize,
-) -> Option<&'a str> {
-    let is_told = tells_snippet(draft.hit, evidence);
-    draft
-        .lines(!is_told)
-        .find(|line| line.len() < share && line.len() <= allowed)
-        .or_else(|| {
-            let narrowest = draft.lines(!is_told).last();
-            narrowest.filter(|line| line.len() <= allowed)
-        })
 }

@@ -110,6 +110,33 @@ fn every_hit_with_an_excerpt_says_who_and_when_and_the_others_do_too() {
     }
 }
 
+#[test]
+fn what_room_is_left_over_goes_to_the_best_hits() {
+    // SE-03
+    let stub = Stub::default().on("/v1/search", many(25));
+    let (text, _) = search(&stub, json!({"query": "lorem"}));
+    let lines = text.lines().filter(|line| line.contains("title="));
+    let widths: Vec<usize> = lines.map(str::len).collect();
+    assert_eq!(widths.len(), 25);
+    // Places of two digits take a byte or two more.
+    let is_narrower = |pair: &[usize]| pair[1] <= pair[0] + 3;
+    assert!(widths.windows(2).all(is_narrower), "{text}");
+    assert!(widths[0] > widths[24], "{text}");
+}
+
+#[test]
+fn a_time_is_shown_whole() {
+    // AN-18
+    let hits = (0..25).map(|i| {
+        json!({"stream":"events","record_key":format!("yoga@x_2025012{i}T180000"),"connection_id":"cal","title":"Yoga class",
+            "authored_at":"2025-01-27T18:00:00+01:00"})
+    });
+    let (text, _) = search(&over(hits.collect()), json!({"query": "yoga"}));
+    let times = text.matches("time=").count();
+    assert!(times > 5, "{text}");
+    assert_eq!(text.matches("2025-01-27T18:00:00+01:00").count(), times);
+}
+
 /// BU-03: labels, titles, cursor and excerpts as long as a server may send them.
 fn adversarial(filler: &str, key_chars: usize) -> Value {
     let long = |chars: usize| filler.chars().cycle().take(chars).collect::<String>();
