@@ -200,6 +200,9 @@ fn next_step(code: &str, param: Option<&str>) -> Option<&'static str> {
             "repeat the call with changes_since=\"beginning\""
         }
         "invalid_cursor" | "cursor_expired" => "repeat the call without the cursor",
+        "invalid_sort" => {
+            "repeat the call without sort and order, or with what schema tells of this stream"
+        }
         "query_not_found" => {
             "q does not occur literally; repeat the call without q and with offset_chars=0"
         }

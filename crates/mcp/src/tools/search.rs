@@ -4,6 +4,7 @@
 //! server proved.
 
 mod hit_line;
+mod nothing;
 mod text;
 
 #[cfg(test)]

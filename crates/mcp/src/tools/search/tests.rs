@@ -209,6 +209,66 @@ fn nothing_found_says_what_to_try() {
 }
 
 #[test]
+fn nothing_found_leads_to_a_call_that_finds_something() {
+    // AN-16, HD-01, TR-17
+    let told = |words: Value, args: Value| {
+        let body = json!({"object": "list", "has_more": false, "data": [], "meta": {"warnings": [], "words": words}});
+        search(&Stub::default().on("/v1/search", body), args).0
+    };
+    let narrowed = json!({"query": "bridge", "streams": ["messages"], "since": "2030-01-01", "filter": {"folder": "x"}});
+    let terms = json!([{"term": "bridge", "count": 12}]);
+    let text = told(
+        json!({"terms": terms, "without_filters": 12}),
+        narrowed.clone(),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"bridge","streams":["messages"]} finds 12."#)
+    );
+    let terms = json!([{"term": "vendors", "count": 0}]);
+    let text = told(
+        json!({"terms": terms, "suggestions": [{"term": "vend*", "count": 5}]}),
+        json!({"query": "vendors", "connection_id": "c1"}),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"vend*","connection_id":"c1"} finds 5."#)
+    );
+    let text = told(
+        json!({"terms": terms, "without_filters": 0}),
+        narrowed.clone(),
+    );
+    assert_eq!(printed_args(&text, "search"), [] as [Value; 0]);
+    assert_eq!(printed_args(&text, "schema"), [json!({})]);
+    // A call that is too long is none.
+    let mut long = narrowed;
+    long["query"] = json!("bridge ".repeat(400));
+    let text = told(json!({"without_filters": 12}), long);
+    assert!(text.len() < budget::LIST_TEXT, "{text}");
+}
+
+#[test]
+fn a_source_that_was_skipped_is_named_with_the_call_that_tells_why() {
+    // AN-16
+    let skipped = json!({"code": "source_skipped_not_applicable", "message": "x",
+        "detail": {"source": "chat", "connection_id": "chat-tidewater"}});
+    let body = json!({"object": "list", "has_more": false, "data": [evidence()], "meta": {"warnings": [skipped]}});
+    let stub = Stub::default().on("/v1/search", body);
+    let (text, _) = search(
+        &stub,
+        json!({"query": "Hyperlane", "streams": ["messages"]}),
+    );
+    assert!(
+        text.contains("warnings=source_skipped_not_applicable(chat-tidewater)"),
+        "{text}"
+    );
+    assert_eq!(
+        printed_args(&text, "schema"),
+        [json!({"connection_id": "chat-tidewater"})]
+    );
+}
+
+#[test]
 fn a_page_that_ends_before_weaker_hits_says_so_in_both_channels() {
     // AN-12
     let body = json!({"object": "list", "has_more": true, "next_cursor": "cur_2", "data": [evidence()],

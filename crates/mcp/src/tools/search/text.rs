@@ -4,7 +4,7 @@
 use super::hit_line::{
     Draft, Waiting, fitting_lines, flat, hit_line, named, one_line, widest_description, word,
 };
-use super::{Found, SearchArgs};
+use super::{Found, SearchArgs, nothing};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
 use crate::text::lines::Lines;
@@ -146,7 +146,13 @@ fn last_line(page: &View<'_>) -> String {
         let asked = page.args.connection_id.as_deref();
         line.push_str(&several::way_on(repeat, asked, connections, CALL));
     } else if line.ends_with(':') {
-        line.push_str(" try fewer or other words, or call schema to see what can be searched.");
+        let step = nothing::next_step(page.args, page.found, CALL);
+        line.push(' ');
+        line.push_str(
+            step.as_deref().unwrap_or(
+                "try fewer or other words, or call schema {} to see what can be searched.",
+            ),
+        );
     }
     line
 }
@@ -186,6 +192,8 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
     notes.extend(words.map(|told| plain::line(&told, width)));
     if let Some(warnings) = paging::page_warnings(&page.found.page) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
+        let skipped = paging::skipped(&page.found.page);
+        notes.extend(skipped.filter(|told| told.len() <= note));
     }
     // Where ids and cursors take all the room, structured content alone says so.
     let over_budget = page.found.over_budget.filter(|_| note == NOTE);
