@@ -92,6 +92,8 @@ struct Found {
     elsewhere: usize,
     /// Hits of another time, from a server that does not heed the period.
     other_times: usize,
+    /// Whether hits stand by time, where that was asked for.
+    is_ordered: bool,
     shortened: Option<Shortened>,
     over_budget: Option<OverBudget>,
 }
@@ -100,6 +102,9 @@ struct Found {
 #[derive(Serialize)]
 struct Beside<'a> {
     results: Vec<SearchResult<'a>>,
+    /// Said only where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_heeded: Option<bool>,
     #[serde(flatten)]
     around: Around<'a>,
 }
@@ -245,12 +250,24 @@ fn read(args: &SearchArgs, unheeded: TimeRange, answered: &mut Answered) -> Foun
     }
     Found {
         shortened: None,
+        is_ordered: stand_by_time(&page.data, args.order.map(|order| order.0)),
         page,
         source_mix,
         beyond,
         elsewhere,
         other_times,
         over_budget: None,
+    }
+}
+
+/// Whether the times that hits show are in this order. Not every server knows it.
+fn stand_by_time(hits: &[Hit], order: Option<SearchOrder>) -> bool {
+    let times = hits.iter().filter_map(|hit| hit.authored_at.as_deref());
+    let times = times.filter_map(Instant::parse);
+    match order {
+        Some(SearchOrder::Newest) => times.is_sorted_by(|one, next| one >= next),
+        Some(SearchOrder::Oldest) => times.is_sorted(),
+        Some(SearchOrder::Relevance) | None => true,
     }
 }
 
@@ -266,6 +283,7 @@ fn beside<'a>(found: &'a Found, provider: Option<&'a str>) -> Beside<'a> {
     let rungs: Vec<Rung> = hits.iter().filter_map(Rung::proven).collect();
     Beside {
         results: hits.iter().map(|hit| result(hit, provider)).collect(),
+        order_heeded: (!found.is_ordered).then_some(false),
         around: Around {
             content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
             page_shortened: found.shortened,

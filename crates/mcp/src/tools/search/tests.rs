@@ -269,6 +269,26 @@ fn a_source_that_was_skipped_is_named_with_the_call_that_tells_why() {
 }
 
 #[test]
+fn an_order_that_the_server_does_not_heed_is_not_claimed() {
+    let hit = |key: &str, at: &str| json!({"stream":"messages","record_key":key,"connection_id":"c1","title":"T","authored_at":at});
+    let stub = over(json!([
+        hit("m1", "2026-03-01"),
+        hit("m2", "2026-05-01T10:00:00Z")
+    ]));
+    let (text, structured) = search(&stub, json!({"query": "x", "order": "newest"}));
+    assert!(text.contains("\norder_heeded=false "), "{text}");
+    assert_eq!(structured["order_heeded"], false);
+    for args in [
+        json!({"query": "x", "order": "oldest"}),
+        json!({"query": "x"}),
+    ] {
+        let (text, structured) = search(&stub, args);
+        assert!(!text.contains("order_heeded"), "{text}");
+        assert_eq!(structured.get("order_heeded"), None);
+    }
+}
+
+#[test]
 fn a_page_that_ends_before_weaker_hits_says_so_in_both_channels() {
     // AN-12
     let body = json!({"object": "list", "has_more": true, "next_cursor": "cur_2", "data": [evidence()],

@@ -182,6 +182,9 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
             page.found.other_times
         ));
     }
+    if !page.found.is_ordered {
+        notes.push("order_heeded=false hits stand in the server's own order".to_owned());
+    }
     notes.extend(source_mix(page, note));
     let words = paging::words(&page.found.page);
     let width = if page.hits.is_empty() {
