@@ -26,6 +26,8 @@ pub struct WordsFound {
     pub suggestions: Vec<TermCount>,
     /// How many records would match without the filters.
     pub without_filters: Option<u64>,
+    /// How many would, whatever filters were given, if no word were excluded.
+    pub without_excluded: Option<u64>,
 }
 
 /// A word, and what was looked for instead.
@@ -110,6 +112,12 @@ impl WordsFound {
             ([first], [_, ..]) => tries.push(format!("leave out {}", first.term)),
             ([_, _, ..], [_, ..]) => tries.push("leave out the words that are in 0".to_owned()),
             _ => {}
+        }
+        if absent.iter().any(|one| one.term.starts_with('"')) {
+            tries.push("the words of the phrase without quotation marks".to_owned());
+        }
+        if let Some(matching) = self.without_excluded.filter(|matching| *matching > 0) {
+            tries.push(format!("no -words: {matching} match without them"));
         }
         let beginnings = self.suggestions.iter();
         tries.extend(beginnings.map(|one| format!("{}, which is in {}", one.term, one.count)));
@@ -210,6 +218,21 @@ mod tests {
         assert_eq!(
             summary(&[], &[], None),
             "To try: a word to look for: signs stand for nothing, and -words only leave out."
+        );
+        assert_eq!(
+            summary(&[("\"rain clouds\"", 0)], &[], None),
+            "Of the records that may be read: \"rain clouds\" in 0. To try: the words of the phrase without quotation marks."
+        );
+        let excluded = WordsFound {
+            terms: counted(&[("weather", 60)]),
+            without_excluded: Some(60),
+            ..WordsFound::default()
+        };
+        assert_eq!(
+            excluded.summary(3).as_deref(),
+            Some(
+                "Of the records that may be read: weather in 60. To try: no -words: 60 match without them."
+            )
         );
         // What was found and is not shown, such as a damaged record, is no reason to look for something else.
         let found = WordsFound {

@@ -225,6 +225,15 @@ fn nothing_found_leads_to_a_call_that_finds_something() {
         text.lines().last(),
         Some(r#"Next: search {"query":"bridge","streams":["messages"]} finds 12."#)
     );
+    let both = json!([{"term": "vendors", "count": 0}, {"term": "bridge", "count": 12}]);
+    let text = told(
+        json!({"terms": both, "suggestions": [{"term": "vend*", "count": 5}]}),
+        json!({"query": "bridge vendors", "match": "all"}),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"bridge vendors"} finds any of these words."#)
+    );
     let terms = json!([{"term": "vendors", "count": 0}]);
     let text = told(
         json!({"terms": terms, "suggestions": [{"term": "vend*", "count": 5}]}),
