@@ -154,7 +154,13 @@ fn head(figure: &Counted<'_>, all: usize, shown: usize, cut: usize) -> String {
     match others {
         Some(0) if shown == all && cut == 0 => head.push_str(", complete; other_count=0"),
         Some(others) => {
-            let _ = write!(head, "; other_count={others}");
+            // Zero needs no unit.
+            let unit = if others > 0 {
+                " (records in other groups)"
+            } else {
+                ""
+            };
+            let _ = write!(head, "; other_count={others}{unit}");
         }
         None => head.push_str("; whether there are more is not told"),
     }
