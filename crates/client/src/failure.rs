@@ -76,8 +76,12 @@ pub(crate) fn redirected(server: &str, asked: &Url, location: Option<&str>) -> R
 }
 
 pub(crate) fn too_large(server: &str, most: usize) -> ReadError {
-    bad_response(server, &format!("its answer is larger than {most} bytes"))
-        .with_hint("ask for less: a smaller limit, fewer fields or one stream")
+    let error = bad_response(server, &format!("its answer is larger than {most} bytes"))
+        .with_hint("ask for less: a smaller limit, fewer fields or one stream");
+    ReadError {
+        is_too_large: true,
+        ..error
+    }
 }
 
 /// The response does not follow the contract.

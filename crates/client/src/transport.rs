@@ -30,7 +30,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(5),
             total: Duration::from_secs(30),
-            body_bytes: 16 * 1024 * 1024,
+            body_bytes: 32 * 1024 * 1024,
         }
     }
 }

@@ -251,6 +251,8 @@ pub struct ReadError {
     pub cause: Option<Box<Cause>>,
     /// What a client named beyond its grant. A surface that can lead to the owner sends it as `needs_broader_grant`.
     pub beyond: Option<Box<Beyond>>,
+    /// Whether there was an answer, larger than any that is taken. Never on the wire.
+    pub is_too_large: bool,
 }
 
 /// What went wrong inside.
@@ -269,6 +271,7 @@ impl ReadError {
             connections: None,
             cause: None,
             beyond: None,
+            is_too_large: false,
         }
     }
 

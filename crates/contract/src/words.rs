@@ -26,6 +26,8 @@ pub struct WordsFound {
     pub suggestions: Vec<TermCount>,
     /// How many records would match without the filters.
     pub without_filters: Option<u64>,
+    /// How many would, whatever filters were given, if no word were excluded.
+    pub without_excluded: Option<u64>,
 }
 
 /// A word, and what was looked for instead.
@@ -50,6 +52,23 @@ impl WordsFound {
             respelled.map(|one| format!("{} (looked for {})", one.term, one.found.join(", ")));
         let nowhere: Vec<String> = self.missing.iter().cloned().chain(respelled).collect();
         (!nowhere.is_empty()).then(|| format!("Found nowhere: {}.", nowhere.join(", ")))
+    }
+
+    /// The same with how many records hold every word, and the words that were found.
+    pub fn told(&self) -> Option<String> {
+        let every = self.with_every_word.map(|records| {
+            let or_more = match self.with_every_word_or_more {
+                Some(true) => " or more",
+                _ => "",
+            };
+            format!("Every word in {records}{or_more} record(s).")
+        });
+        let found = (!self.found.is_empty()).then(|| format!("Found: {}.", self.found.join(", ")));
+        let told: Vec<String> = [self.remarks(), every, found]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!told.is_empty()).then(|| told.join(" "))
     }
 
     /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first. Nothing where the
@@ -93,6 +112,12 @@ impl WordsFound {
             ([first], [_, ..]) => tries.push(format!("leave out {}", first.term)),
             ([_, _, ..], [_, ..]) => tries.push("leave out the words that are in 0".to_owned()),
             _ => {}
+        }
+        if absent.iter().any(|one| one.term.starts_with('"')) {
+            tries.push("the words of the phrase without quotation marks".to_owned());
+        }
+        if let Some(matching) = self.without_excluded.filter(|matching| *matching > 0) {
+            tries.push(format!("no -words: {matching} match without them"));
         }
         let beginnings = self.suggestions.iter();
         tries.extend(beginnings.map(|one| format!("{}, which is in {}", one.term, one.count)));
@@ -138,6 +163,30 @@ mod tests {
         assert_eq!(words.remarks().as_deref(), Some(told));
     }
 
+    // FI-05
+    #[test]
+    fn what_is_found_is_told_with_how_many_records_hold_every_word() {
+        let mut words = WordsFound {
+            found: vec!["bridge".to_owned(), "vendors".to_owned()],
+            with_every_word: Some(9),
+            ..WordsFound::default()
+        };
+        assert_eq!(
+            words.told().as_deref(),
+            Some("Every word in 9 record(s). Found: bridge, vendors.")
+        );
+        words.missing = vec!["nut".to_owned()];
+        words.with_every_word = Some(1000);
+        words.with_every_word_or_more = Some(true);
+        assert_eq!(
+            words.told().as_deref(),
+            Some(
+                "Found nowhere: nut. Every word in 1000 or more record(s). Found: bridge, vendors."
+            )
+        );
+        assert_eq!(WordsFound::default().told(), None);
+    }
+
     // TR-17: nothing found is told with what occurs, how often, and what can help.
     #[test]
     fn nothing_found_is_told_with_what_can_help() {
@@ -169,6 +218,21 @@ mod tests {
         assert_eq!(
             summary(&[], &[], None),
             "To try: a word to look for: signs stand for nothing, and -words only leave out."
+        );
+        assert_eq!(
+            summary(&[("\"rain clouds\"", 0)], &[], None),
+            "Of the records that may be read: \"rain clouds\" in 0. To try: the words of the phrase without quotation marks."
+        );
+        let excluded = WordsFound {
+            terms: counted(&[("weather", 60)]),
+            without_excluded: Some(60),
+            ..WordsFound::default()
+        };
+        assert_eq!(
+            excluded.summary(3).as_deref(),
+            Some(
+                "Of the records that may be read: weather in 60. To try: no -words: 60 match without them."
+            )
         );
         // What was found and is not shown, such as a damaged record, is no reason to look for something else.
         let found = WordsFound {

@@ -27,6 +27,9 @@ pub(crate) struct Fault {
     request_id: Option<String>,
     /// The resource that could not be read.
     uri: Option<String>,
+    /// Whether the server answered with more than is taken.
+    #[serde(skip)]
+    is_too_large: bool,
 }
 
 impl From<ReadError> for Fault {
@@ -36,6 +39,7 @@ impl From<ReadError> for Fault {
             http_status: None,
             request_id: None,
             uri: None,
+            is_too_large: error.is_too_large,
         }
     }
 }
@@ -75,6 +79,7 @@ impl Fault {
             http_status: Some(answer.status),
             request_id,
             uri: None,
+            is_too_large: false,
         };
         let step = next_step(fault.code(), fault.param());
         let failed = (answer.status >= 500)
@@ -95,6 +100,10 @@ impl Fault {
 
     pub(crate) fn param(&self) -> Option<&str> {
         self.error.text("param")
+    }
+
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     pub(crate) fn http_status(&self) -> Option<u16> {
@@ -191,6 +200,9 @@ fn next_step(code: &str, param: Option<&str>) -> Option<&'static str> {
             "repeat the call with changes_since=\"beginning\""
         }
         "invalid_cursor" | "cursor_expired" => "repeat the call without the cursor",
+        "invalid_sort" => {
+            "repeat the call without sort and order, or with what schema tells of this stream"
+        }
         "query_not_found" => {
             "q does not occur literally; repeat the call without q and with offset_chars=0"
         }

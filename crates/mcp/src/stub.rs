@@ -2,12 +2,16 @@
 
 use std::sync::Mutex;
 
+use contract::error::{ErrorCode, ReadError};
 use contract::upstream::{Answer, AnswerFuture, Get, Upstream};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, OwnerSeen};
 use crate::reply::ToolResult;
 use crate::tools;
+
+/// In place of the status of an answer that is too large to be taken.
+const TOO_LARGE: u16 = 0;
 
 /// Answers each question whose target begins as told, the longest beginning first; 404 otherwise.
 #[derive(Default)]
@@ -27,6 +31,11 @@ impl Stub {
         self.answers
             .sort_by_key(|(beginning, ..)| std::cmp::Reverse(beginning.len()));
         self
+    }
+
+    /// Has more to say than is taken.
+    pub(crate) fn overflowing(self, beginning: &str) -> Self {
+        self.refusing(beginning, TOO_LARGE, Value::Null)
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
@@ -73,6 +82,13 @@ impl Upstream for Stub {
             (404, json!({"error": {"type": "not_found_error", "code": "not_found", "message": "nothing there"}}))
         });
         Box::pin(async move {
+            if status == TOO_LARGE {
+                let error = ReadError::new(ErrorCode::RsBadResponse, "its answer is too large");
+                return Err(ReadError {
+                    is_too_large: true,
+                    ..error
+                });
+            }
             Ok(Answer {
                 status,
                 request_id: Some("req_1".to_owned()),

@@ -75,8 +75,10 @@ impl Conditions {
             FilterTest::Exact(_) if field.items.is_some() => {
                 let message =
                     format!("'{name}' is an array, which is filtered by one of its items");
-                return Err(refused(&param, message)
-                    .with_hint(format!("use filter[{name}][contains]=value")));
+                let hint = format!(
+                    "use filter[{name}][contains]=value, in tools {{\"{name}\":{{\"contains\":value}}}}"
+                );
+                return Err(refused(&param, message).with_hint(hint));
             }
             FilterTest::Exact(text) => push(Test::Equals(operand(text)?)),
             FilterTest::Range(bounds) => {

@@ -129,6 +129,9 @@ pub(crate) fn count_each(
         let (wanted, none) = (expression.wanted.clone(), expression.none.clone());
         words.without_filters = Some(count(wanted, none)?);
     }
+    if !expression.none.is_empty() && !expression.wanted.is_empty() {
+        words.without_excluded = Some(count(expression.wanted.clone(), Vec::new())?);
+    }
     Ok(())
 }
 

@@ -177,8 +177,14 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
             }
         }
     }
+    if let Some(words) = other_words(hit) {
+        text.push_line(format_args!("  {}", wrap_hanging(&words, 2, 4, style)));
+    }
     if let Some(passage) = hit.passage.as_ref().filter(|passage| passage.is_meant()) {
         text.push_str(&meant(passage, handle.as_ref(), line, style));
+    } else if let Some(near) = &hit.near {
+        let shown = beside_a_match(near, hit.passage.as_ref());
+        text.push_line(format_args!("  {}", wrap_hanging(&shown, 2, 4, style)));
     } else if let (false, Some(snippet)) = (proven, &hit.snippet) {
         // Where the server proves nothing, neither its marks nor its field are repeated.
         let words = Marked::from_tags(&snippet.text).unmarked();
@@ -192,6 +198,33 @@ fn hit(hit: &SearchHit, line: &CommandLine, style: Style) -> String {
         text.push_str(&explain_missing_handle(key, &list, style));
     }
     text
+}
+
+/// Which words of the question it has in another form, and which it has not.
+fn other_words(hit: &SearchHit) -> Option<String> {
+    let terms = hit.matched_terms.iter().flatten();
+    let forms = terms.filter_map(|one| Some(format!("{} as {}", one.term, one.found.as_ref()?)));
+    let missing = hit.missing_terms.iter().flatten();
+    let lists = [
+        ("found ", forms.collect::<Vec<_>>()),
+        ("without ", missing.cloned().collect()),
+    ];
+    let told = lists.into_iter().filter(|(_, words)| !words.is_empty());
+    let told: Vec<String> = told
+        .map(|(what, words)| format!("{what}{}", words.join(", ")))
+        .collect();
+    (!told.is_empty()).then(|| visible(&told.join("; ")))
+}
+
+/// What only stands next to a match in its conversation, with its beginning.
+fn beside_a_match(near: &str, passage: Option<&Passage>) -> String {
+    let mut shown = format!("next to {}, no word matched", one_line(near));
+    if let Some(passage) = passage {
+        let (field, words) = (one_line(&passage.field_path), one_line(&passage.text));
+        let more = if passage.truncated { " \u{2026}" } else { "" };
+        shown.push_str(&format!(": {field}: {words}{more}"));
+    }
+    shown
 }
 
 /// What was found by its meaning, which no word proves.
@@ -269,6 +302,24 @@ mod tests {
             "notes  c1  (emitted or imported then)\n  preview, no proven match: x y\n  pdpp fetch c1/notes:n1\n"
         );
         assert_eq!(shown(r#"{"title":"T"}"#), "T\n");
+    }
+
+    #[test]
+    fn a_hit_tells_which_words_it_has_otherwise_and_what_it_only_stands_next_to() {
+        // FI-03, FI-05, FI-20
+        let text = r#"{"stream":"chat","record_key":"n1","connection_id":"c1","title":"T",
+            "matched_terms":[{"term":"vendors","found":"vendor","kind":"form"},{"term":"agree","kind":"exact"}],
+            "missing_terms":["price","deck"]}"#;
+        assert_eq!(
+            shown(text),
+            "T  c1\n  found vendors as vendor; without price, deck\n  pdpp fetch c1/chat:n1\n"
+        );
+        let text = r#"{"stream":"chat","record_key":"n2","connection_id":"c1","title":"T","matched_fields":[],
+            "near":"c1/chat:n1","passage":{"field_path":"text","text":"sounds\ngood","truncated":true}}"#;
+        assert_eq!(
+            shown(text),
+            "T  c1\n  next to c1/chat:n1, no word matched: text: sounds good \u{2026}\n  pdpp fetch c1/chat:n2\n"
+        );
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! field, in a place where servers put evidence.
 
 use contract::handle::RecordHandle;
-use contract::search::Neighbour;
+use contract::search::{MatchedTerm, Neighbour};
 use contract::upstream::path_of;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::naming::{self, at, connection_of, connector_of, text};
@@ -65,6 +66,12 @@ pub(crate) struct Hit {
     pub(crate) meant: Option<Excerpt>,
     /// What was said right before and after it.
     pub(crate) neighbours: Vec<Neighbour>,
+    /// The record it stands next to, where it has no word of the question itself.
+    pub(crate) near: Option<String>,
+    /// Words of the question that it has in another form, each with that form.
+    pub(crate) forms: Vec<(String, String)>,
+    /// Words of the question that it has not.
+    pub(crate) missing: Vec<String>,
 }
 
 /// A proven match: a text, and the field it stands in.
@@ -113,7 +120,10 @@ impl Hit {
             snippet: snippet.map(|text| marks::excerpt_for(text, query, budget::EXCERPT).0),
             excerpts: excerpts(raw, &identity, query),
             meant,
-            neighbours: neighbours(raw),
+            neighbours: listed(raw, "neighbours"),
+            near: owned(text(raw, "near")),
+            forms: forms(raw),
+            missing: listed(raw, "missing_terms"),
             identity,
         }
     }
@@ -144,10 +154,18 @@ fn meant(raw: &Value, identity: &Identity, query: &str) -> Option<Excerpt> {
         .flatten()
 }
 
-fn neighbours(raw: &Value) -> Vec<Neighbour> {
-    let neighbours = raw.get("neighbours");
-    let neighbours = neighbours.and_then(|neighbours| Vec::deserialize(neighbours).ok());
-    neighbours.unwrap_or_default()
+fn forms(raw: &Value) -> Vec<(String, String)> {
+    let terms = listed::<MatchedTerm>(raw, "matched_terms").into_iter();
+    terms
+        .filter_map(|one| Some((one.term, one.found?)))
+        .collect()
+}
+
+/// A list of a hit; nothing where it is another thing.
+fn listed<T: DeserializeOwned>(raw: &Value, name: &str) -> Vec<T> {
+    let entries = raw.get(name);
+    let entries = entries.and_then(|entries| Vec::deserialize(entries).ok());
+    entries.unwrap_or_default()
 }
 
 fn snippet_text(snippet: &Value) -> Option<&str> {

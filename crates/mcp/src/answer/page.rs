@@ -119,7 +119,8 @@ pub(super) fn warnings(body: &Value) -> Vec<Warning> {
             let code = text(warning, "code").or_else(|| warning.as_str())?;
             let message = text(warning, "message").unwrap_or_default();
             let mut read = Warning::new(WarningCode::parse(code), message);
-            read.connection_id = connection_of(warning).map(str::to_owned);
+            let detail = || connection_of(warning.get("detail")?);
+            read.connection_id = connection_of(warning).or_else(detail).map(str::to_owned);
             Some(read)
         })
         .collect()

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use contract::page::{Page, Recall, Warning, Warnings as _};
+use contract::page::{Page, Recall, Warning, WarningCode, Warnings as _};
 
 use super::plain;
 use crate::budget;
+use crate::tool_call::ToolCall;
 
 /// As many words of a search that found nothing are told.
 const SHOWN_WORDS: usize = 12;
@@ -58,13 +59,21 @@ pub(crate) fn warnings(warnings: &[Warning]) -> Option<String> {
     (!codes.is_empty()).then(|| plain::cut(&codes.join(", "), budget::EXCERPT).into_owned())
 }
 
-/// Why a search found nothing, or which of its words are nowhere, where the server says so.
+/// The call that tells what can be asked of a connection that was not searched.
+pub(crate) fn skipped<T>(page: &Page<T>) -> Option<String> {
+    let skipped = WarningCode::SourceSkippedNotApplicable;
+    let warning = page.warnings().iter().find(|one| one.code == skipped)?;
+    let call = ToolCall::new("schema").with("connection_id", warning.connection_id.as_ref()?);
+    Some(format!("not searched; {call} tells what it takes"))
+}
+
+/// Why a search found nothing, or which of its words were found and which are nowhere, where the server says so.
 pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     let words = page.meta.as_ref()?.words.as_ref()?;
     if page.data.is_empty() {
         return words.summary(SHOWN_WORDS);
     }
-    words.remarks()
+    words.told()
 }
 
 /// Whether the page ends because what follows matches far less well.
@@ -101,8 +110,6 @@ pub(crate) fn recall<T>(page: &Page<T>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use contract::page::WarningCode;
-
     use super::*;
 
     #[test]

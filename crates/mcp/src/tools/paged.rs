@@ -3,10 +3,14 @@
 
 use std::fmt;
 
+use contract::upstream::Get;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
+use crate::answer::Answered;
 use crate::budget;
+use crate::call::Call;
+use crate::fault::Fault;
 use crate::ladder::Ladder;
 
 /// What says that a page was shortened takes no more.
@@ -52,6 +56,22 @@ impl PageSize {
                 Some(_) => budget::PAGE_STRUCTURED,
                 None => budget::DEFAULT_STRUCTURED,
             },
+        }
+    }
+
+    /// Asks for a page of this size. Of one that is too large to be taken at all only the first row would fit, and is asked
+    /// for; then the answer is true beside it.
+    pub(super) async fn ask(
+        self,
+        call: Call<'_>,
+        question: impl Fn(PageSize) -> Get,
+    ) -> Result<(Answered, bool), Fault> {
+        match call.get(question(self)).await {
+            Err(fault) if fault.is_too_large() && self.rows > 1 => {
+                let one = PageSize { rows: 1, ..self };
+                Ok((call.get(question(one)).await?, true))
+            }
+            answered => Ok((answered?, false)),
         }
     }
 

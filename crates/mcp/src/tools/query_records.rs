@@ -137,11 +137,11 @@ async fn run(call: Call<'_>, args: QueryArgs) -> ToolResult {
         args: &args,
     };
     let fields = Names::given(args.fields.as_ref());
-    let mut answered = call.get(question(&asked, asked.size.rows)).await?;
+    let ask = |size: PageSize| question(&asked, size.rows);
+    let (mut answered, mut is_asked_again) = asked.size.ask(call, ask).await?;
     answered.prepare_records(&fields);
     learn_relations(call, &mut asked, &answered).await;
     let provider = call.provider_url();
-    let mut is_asked_again = false;
     loop {
         let page = answered.records(asked.stream(), asked.connection());
         let beside = Around {

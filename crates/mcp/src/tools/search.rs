@@ -4,6 +4,7 @@
 //! server proved.
 
 mod hit_line;
+mod nothing;
 mod text;
 
 #[cfg(test)]
@@ -91,6 +92,8 @@ struct Found {
     elsewhere: usize,
     /// Hits of another time, from a server that does not heed the period.
     other_times: usize,
+    /// Whether hits stand by time, where that was asked for.
+    is_ordered: bool,
     shortened: Option<Shortened>,
     over_budget: Option<OverBudget>,
 }
@@ -99,6 +102,9 @@ struct Found {
 #[derive(Serialize)]
 struct Beside<'a> {
     results: Vec<SearchResult<'a>>,
+    /// Said only where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_heeded: Option<bool>,
     #[serde(flatten)]
     around: Around<'a>,
 }
@@ -131,16 +137,18 @@ async fn run(call: Call<'_>, args: SearchArgs) -> ToolResult {
     } else {
         period
     };
-    let first = call.get(question(&args, mode, size)).await;
-    let mut answered = first.map_err(|fault| without_mode(fault, mode))?;
+    let first = size.ask(call, |size| question(&args, mode, size)).await;
+    let (mut answered, is_asked_again) = first.map_err(|fault| without_mode(fault, mode))?;
     let provider = call.provider_url();
     let provider = provider.as_deref();
     let mut found = read(&args, period, &mut answered);
     let mut whole = answered.structured_size(&beside(&found, provider)) + NOTE;
     let ends_before_weaker = paging::weaker_follow(&found.page);
-    let mut is_shortened = call.pages_by_bytes() && found.goes_on() && !ends_before_weaker;
+    let mut is_shortened =
+        is_asked_again || (call.pages_by_bytes() && found.goes_on() && !ends_before_weaker);
     // What is left out here is not shown, so that fewer of it would not help.
     if whole > size.bytes
+        && !is_asked_again
         && found.elsewhere + found.other_times == 0
         && let Some(rows) = size.rows_that_fit(whole, &hit_sizes(&answered, &found, provider))
     {
@@ -234,14 +242,32 @@ fn read(args: &SearchArgs, unheeded: TimeRange, answered: &mut Answered) -> Foun
     if beyond > 0 {
         page.has_more = Some(true);
     }
+    // What is nowhere is told once.
+    let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
+    let nowhere = words.map_or(Vec::new(), |words| words.missing.clone());
+    for hit in &mut page.data {
+        hit.missing.retain(|word| !nowhere.contains(word));
+    }
     Found {
         shortened: None,
+        is_ordered: stand_by_time(&page.data, args.order.map(|order| order.0)),
         page,
         source_mix,
         beyond,
         elsewhere,
         other_times,
         over_budget: None,
+    }
+}
+
+/// Whether the times that hits show are in this order. Not every server knows it.
+fn stand_by_time(hits: &[Hit], order: Option<SearchOrder>) -> bool {
+    let times = hits.iter().filter_map(|hit| hit.authored_at.as_deref());
+    let times = times.filter_map(Instant::parse);
+    match order {
+        Some(SearchOrder::Newest) => times.is_sorted_by(|one, next| one >= next),
+        Some(SearchOrder::Oldest) => times.is_sorted(),
+        Some(SearchOrder::Relevance) | None => true,
     }
 }
 
@@ -257,6 +283,7 @@ fn beside<'a>(found: &'a Found, provider: Option<&'a str>) -> Beside<'a> {
     let rungs: Vec<Rung> = hits.iter().filter_map(Rung::proven).collect();
     Beside {
         results: hits.iter().map(|hit| result(hit, provider)).collect(),
+        order_heeded: (!found.is_ordered).then_some(false),
         around: Around {
             content_ladder: (!rungs.is_empty()).then(|| Ladder::new("search_results", rungs)),
             page_shortened: found.shortened,

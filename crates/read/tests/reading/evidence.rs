@@ -303,6 +303,11 @@ fn nothing_found_says_which_words_occur_within_the_grant() {
             {"term": "vend*", "count": 1}]})
     );
     assert_eq!(explained("-bridge"), json!({"with_every_word": 0}));
+    assert_eq!(
+        explained("vendor -bridge"),
+        json!({"found": ["vendor"], "with_every_word": 0,
+            "terms": [{"term": "vendor", "count": 1}], "without_excluded": 1})
+    );
     // Where something is found, it is told which words were, and in which spelling.
     assert_eq!(
         explained("bridge vendors"),

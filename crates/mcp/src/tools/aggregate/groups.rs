@@ -13,6 +13,9 @@ use crate::tool_call::ToolCall;
 /// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
 const WIDTHS: [usize; 5] = [usize::MAX, 640, 320, 160, budget::LABEL];
 
+/// No answer has more; by time some have as many where the caller names no limit.
+const MOST_GROUPS: usize = budget::MAX_LIMIT as usize;
+
 struct Line {
     text: String,
     is_cut: bool,
@@ -151,7 +154,13 @@ fn head(figure: &Counted<'_>, all: usize, shown: usize, cut: usize) -> String {
     match others {
         Some(0) if shown == all && cut == 0 => head.push_str(", complete; other_count=0"),
         Some(others) => {
-            let _ = write!(head, "; other_count={others}");
+            // Zero needs no unit.
+            let unit = if others > 0 {
+                " (records in other groups)"
+            } else {
+                ""
+            };
+            let _ = write!(head, "; other_count={others}{unit}");
         }
         None => head.push_str("; whether there are more is not told"),
     }
@@ -202,7 +211,7 @@ fn next(
         let from = groups.get(shown).or(groups.last());
         later(from).unwrap_or_else(|| values(figure, filters))
     } else if figure.figure.other_count.is_some_and(|others| others > 0) {
-        let larger = larger(figure);
+        let larger = larger(figure).filter(|_| groups.len() < MOST_GROUPS);
         larger
             .or_else(|| later(groups.last()))
             .unwrap_or_else(|| values(figure, filters))

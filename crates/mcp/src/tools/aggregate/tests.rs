@@ -137,7 +137,7 @@ fn calendar_groups_echo_unit_and_zone_and_the_way_to_the_rest() {
     let args = json!({"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "month"});
     let (reply, _) = asked(monthly(3, 722), args);
     insta::assert_snapshot!(reply.text, @r#"
-    count(messages) group_by_time=sent_at granularity=month time_zone=UTC: 3 groups; other_count=722; records=1000 without a filter
+    count(messages) group_by_time=sent_at granularity=month time_zone=UTC: 3 groups; other_count=722 (records in other groups); records=1000 without a filter
     "2000-01-01"=29
     "2000-02-01"=29
     "2000-03-01"=29
@@ -153,6 +153,12 @@ fn calendar_groups_echo_unit_and_zone_and_the_way_to_the_rest() {
         args["filter"],
         json!({"sent_at": {"lt": "2030-01-01", "gte": "2000-03-01"}})
     );
+    // So does one that has as many groups without being asked for them.
+    let args = json!({"stream": "messages", "metric": "count", "group_by_time": "sent_at", "granularity": "month"});
+    let (reply, _) = asked(monthly(100, 722), args);
+    let (_, args) = next(&reply.text);
+    assert_eq!(args["limit"], Value::Null);
+    assert_eq!(args["filter"], json!({"sent_at": {"gte": "2008-04-01"}}));
 }
 
 #[test]

@@ -54,6 +54,27 @@ fn a_page_shows_its_handles_its_count_and_its_rows() {
 }
 
 #[test]
+fn a_page_too_large_to_be_taken_is_asked_for_again_as_one_row() {
+    // LG-01, LG-05
+    let one = json!({"object": "list", "data": [record("o1", json!({"id": "o1"}))], "has_more": true, "next_cursor": "c"});
+    let stub = Stub::default()
+        .overflowing("/v1/streams/mail/records?limit=100")
+        .on("/v1/streams/mail/records?limit=1", one);
+    let (text, structured) = query(&stub, json!({"stream": "mail", "limit": 100}));
+    assert!(text.contains(" page_shortened=1of100 "), "{text}");
+    assert_eq!(
+        structured["page_shortened"],
+        json!({"asked": 100, "shown": 1})
+    );
+    assert_eq!(stub.asked().len(), 2);
+    // What is too large as one row stays an error, and is asked for once.
+    let stub = Stub::default().overflowing(MAIL);
+    let fault = stub.call("query_records", json!({"stream": "mail", "limit": 1}));
+    assert_eq!(fault.unwrap_err().code(), "rs_bad_response");
+    assert_eq!(stub.asked().len(), 1);
+}
+
+#[test]
 fn no_rows_and_one_row_are_fine() {
     let (text, structured) = query(&over(vec![]), json!({"stream": "mail"}));
     insta::assert_snapshot!("empty", text);

@@ -22,15 +22,23 @@ const WIDTHS: [Widths; 6] = [
     (40, 0, 0),
 ];
 
+/// The width in which every hit has its line, if it has one at all.
+const NARROWEST: usize = WIDTHS.len() - 1;
+
 /// How wide a title and labels are beside an excerpt, from wide to narrow.
 const BESIDE_EXCERPT: [(usize, usize); 4] =
     [(budget::TITLE, budget::LABEL), (60, 40), (60, 0), (40, 0)];
 /// An author's name, where labels have no room.
 const AUTHOR: usize = 24;
+/// A time is never cut; what is longer is none.
+const TIME: usize = 40;
+/// Words of the question, in other forms or missing; none where a title is no wider than this.
+const WORDS: usize = 60;
+const NARROW: usize = 40;
 
 /// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
 pub(super) struct Draft<'a> {
-    place: usize,
+    pub(super) place: usize,
     pub(super) hit: &'a Hit,
     /// The snippet on one line.
     snippet: OnceCell<String>,
@@ -48,12 +56,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The line in every width, from wide to narrow.
-    pub(super) fn lines(&self, with_snippet: bool) -> impl Iterator<Item = &str> {
-        let kept = self.lines.get(usize::from(with_snippet)).into_iter();
-        kept.flatten().zip(WIDTHS).map(move |(line, widths)| {
+    /// The line in one of the widths, of which the first is the widest.
+    fn line(&self, width: usize, with_snippet: bool) -> &str {
+        let kept = self.lines.get(usize::from(with_snippet));
+        let kept = kept.and_then(|lines| Some((lines.get(width)?, *WIDTHS.get(width)?)));
+        kept.map_or("", |(line, widths)| {
             line.get_or_init(|| self.write_line(widths, with_snippet))
-                .as_str()
         })
     }
 
@@ -63,6 +71,45 @@ impl<'a> Draft<'a> {
         let snippet = snippet.filter(|_| with_snippet && widths.2 > 0).map(flat);
         hit_line(self.place, self.hit, widths, snippet)
     }
+}
+
+/// A hit that is to have a line.
+pub(super) struct Waiting<'a> {
+    pub(super) draft: &'a Draft<'a>,
+    pub(super) with_snippet: bool,
+    /// What the ids of the hits behind it take.
+    pub(super) behind: usize,
+}
+
+/// The lines of these hits, while the ids of those behind them have their room: all as wide as there is room for all, and what
+/// is left over goes to the first.
+pub(super) fn fitting_lines<'a>(
+    waiting: &[Waiting<'a>],
+    room: usize,
+    for_ids: usize,
+) -> Vec<&'a str> {
+    let (mut chosen, mut used, mut left) = (Vec::new(), 0, 0);
+    for one in waiting {
+        let line = one.draft.line(NARROWEST, one.with_snippet);
+        let kept = (one.behind + 10).min(for_ids) * usize::from(one.behind > 0);
+        let Some(rest) = room.checked_sub(used + line.len() + kept) else {
+            break;
+        };
+        // Ids that have no room yet need it more than longer lines do.
+        left = if one.behind + 10 > for_ids { 0 } else { rest };
+        used += line.len() + 1;
+        chosen.push(line);
+    }
+    for width in (0..NARROWEST).rev() {
+        for (line, one) in chosen.iter_mut().zip(waiting) {
+            let wider = one.draft.line(width, one.with_snippet);
+            if let Some(rest) = (left + line.len()).checked_sub(wider.len()) {
+                left = rest;
+                *line = wider;
+            }
+        }
+    }
+    chosen
 }
 
 /// A text on one line, with single spaces.
@@ -110,7 +157,8 @@ pub(super) fn widest_description(hit: &Hit, room: usize) -> Option<String> {
     descriptions.find(|description| description.len() <= room)
 }
 
-/// Of which source a hit is, what it is called, when and by whom it was written. Labels of no width are left out.
+/// Of which source a hit is, what it is called, when and by whom it was written, and how its words are not those of the
+/// question. Labels of no width are left out.
 fn described(hit: &Hit, title: usize, label: usize) -> String {
     let mut line = String::new();
     let mut add = |name: &str, value: &str| {
@@ -136,9 +184,23 @@ fn described(hit: &Hit, title: usize, label: usize) -> String {
     if is_titled {
         add("title", &plain::quoted(&hit.title, title));
     }
-    for (name, value) in [("time", time), ("author", hit.author.as_ref())] {
+    let author = hit.author.as_ref();
+    for (name, value, room) in [("time", time, TIME), ("author", author, AUTHOR)] {
         if let Some(value) = value {
-            add(name, &word(value, label.max(AUTHOR)));
+            add(name, &word(value, label.max(room)));
+        }
+    }
+    if let Some(near) = &hit.near {
+        add("near", &plain::token(near));
+        add("matched", "nothing");
+    }
+    let forms = hit.forms.iter();
+    let forms: Vec<String> = forms
+        .map(|(asked, found)| format!("{asked}→{found}"))
+        .collect();
+    for (name, words) in [("found", &forms), ("missing", &hit.missing)] {
+        if title > NARROW && !words.is_empty() {
+            add(name, &word(&words.join(", "), WORDS));
         }
     }
     line

@@ -116,6 +116,49 @@ fn what_stands_beside_the_best_hit_has_lines_that_cannot_forge_others() {
 }
 
 #[test]
+fn each_hit_says_in_text_how_its_words_are_not_those_of_the_question() {
+    // FI-03, FI-05, FI-20
+    let mut proven = evidence();
+    proven["matched_terms"] = json!([
+        {"term": "bridges", "found": "bridge", "kind": "form"}, {"term": "hyperlane", "kind": "exact"}
+    ]);
+    proven["missing_terms"] = json!(["gateway", "nut"]);
+    let near = |key: String| {
+        json!({"object":"search_result","stream":"messages","record_key":key,"connector_key":"slack",
+            "connection_id":"cin_slack","matched_fields":[],"near":"cin_slack/messages:m1",
+            "passage":{"field_path":"text","text":"sounds good","truncated":false}})
+    };
+    let words = json!({"found": ["bridges", "hyperlane", "gateway"], "missing": ["nut"], "with_every_word": 0});
+    let answer = |hits: Value| {
+        Stub::default().on(
+            "/v1/search",
+            json!({"object": "list", "has_more": false, "data": hits, "meta": {"words": words.clone()}}),
+        )
+    };
+    let (text, _) = search(
+        &answer(json!([proven, near("m2".to_owned())])),
+        json!({"query": "bridges hyperlane gateway nut"}),
+    );
+    insta::assert_snapshot!("words", text);
+    // Where only ids have room, those that only stand next to a match are not among the others.
+    let mut hits = vec![evidence()];
+    hits.extend((2..60).map(|i| near(format!("m{i}"))));
+    let (text, _) = search(
+        &answer(json!(hits)),
+        json!({"query": "bridges", "limit": 100}),
+    );
+    for line in text.lines().filter(|line| line.contains("messages:m3")) {
+        assert!(
+            line.contains(" near=cin_slack/messages:m1 matched=nothing")
+                || line.starts_with("More next to these, no match:"),
+            "{text}"
+        );
+    }
+    assert!(text.contains("More next to these, no match:"), "{text}");
+    assert!(!text.contains("More ids:"), "{text}");
+}
+
+#[test]
 fn offsets_of_the_server_become_a_window_around_the_match() {
     let mut hit = evidence();
     hit["evidence_excerpts"][0]["text_start_chars"] = json!(3_000);
@@ -163,6 +206,95 @@ fn nothing_found_says_what_to_try() {
     insta::assert_snapshot!("empty", text);
     assert_eq!(structured["results"], json!([]));
     assert!(structured.get("content_ladder").is_none());
+}
+
+#[test]
+fn nothing_found_leads_to_a_call_that_finds_something() {
+    // AN-16, HD-01, TR-17
+    let told = |words: Value, args: Value| {
+        let body = json!({"object": "list", "has_more": false, "data": [], "meta": {"warnings": [], "words": words}});
+        search(&Stub::default().on("/v1/search", body), args).0
+    };
+    let narrowed = json!({"query": "bridge", "streams": ["messages"], "since": "2030-01-01", "filter": {"folder": "x"}});
+    let terms = json!([{"term": "bridge", "count": 12}]);
+    let text = told(
+        json!({"terms": terms, "without_filters": 12}),
+        narrowed.clone(),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"bridge","streams":["messages"]} finds 12."#)
+    );
+    let both = json!([{"term": "vendors", "count": 0}, {"term": "bridge", "count": 12}]);
+    let text = told(
+        json!({"terms": both, "suggestions": [{"term": "vend*", "count": 5}]}),
+        json!({"query": "bridge vendors", "match": "all"}),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"bridge vendors"} finds any of these words."#)
+    );
+    let terms = json!([{"term": "vendors", "count": 0}]);
+    let text = told(
+        json!({"terms": terms, "suggestions": [{"term": "vend*", "count": 5}]}),
+        json!({"query": "vendors", "connection_id": "c1"}),
+    );
+    assert_eq!(
+        text.lines().last(),
+        Some(r#"Next: search {"query":"vend*","connection_id":"c1"} finds 5."#)
+    );
+    let text = told(
+        json!({"terms": terms, "without_filters": 0}),
+        narrowed.clone(),
+    );
+    assert_eq!(printed_args(&text, "search"), [] as [Value; 0]);
+    assert_eq!(printed_args(&text, "schema"), [json!({})]);
+    // A call that is too long is none.
+    let mut long = narrowed;
+    long["query"] = json!("bridge ".repeat(400));
+    let text = told(json!({"without_filters": 12}), long);
+    assert!(text.len() < budget::LIST_TEXT, "{text}");
+}
+
+#[test]
+fn a_source_that_was_skipped_is_named_with_the_call_that_tells_why() {
+    // AN-16
+    let skipped = json!({"code": "source_skipped_not_applicable", "message": "x",
+        "detail": {"source": "chat", "connection_id": "chat-tidewater"}});
+    let body = json!({"object": "list", "has_more": false, "data": [evidence()], "meta": {"warnings": [skipped]}});
+    let stub = Stub::default().on("/v1/search", body);
+    let (text, _) = search(
+        &stub,
+        json!({"query": "Hyperlane", "streams": ["messages"]}),
+    );
+    assert!(
+        text.contains("warnings=source_skipped_not_applicable(chat-tidewater)"),
+        "{text}"
+    );
+    assert_eq!(
+        printed_args(&text, "schema"),
+        [json!({"connection_id": "chat-tidewater"})]
+    );
+}
+
+#[test]
+fn an_order_that_the_server_does_not_heed_is_not_claimed() {
+    let hit = |key: &str, at: &str| json!({"stream":"messages","record_key":key,"connection_id":"c1","title":"T","authored_at":at});
+    let stub = over(json!([
+        hit("m1", "2026-03-01"),
+        hit("m2", "2026-05-01T10:00:00Z")
+    ]));
+    let (text, structured) = search(&stub, json!({"query": "x", "order": "newest"}));
+    assert!(text.contains("\norder_heeded=false "), "{text}");
+    assert_eq!(structured["order_heeded"], false);
+    for args in [
+        json!({"query": "x", "order": "oldest"}),
+        json!({"query": "x"}),
+    ] {
+        let (text, structured) = search(&stub, args);
+        assert!(!text.contains("order_heeded"), "{text}");
+        assert_eq!(structured.get("order_heeded"), None);
+    }
 }
 
 #[test]

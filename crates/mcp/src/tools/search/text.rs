@@ -1,8 +1,10 @@
 //! The text of a search, under its budget: one line that says it all, then evidence, then hits, then bare ids, then what
 //! is not shown and how to see it.
 
-use super::hit_line::{Draft, flat, hit_line, named, one_line, widest_description, word};
-use super::{Found, SearchArgs};
+use super::hit_line::{
+    Draft, Waiting, fitting_lines, flat, hit_line, named, one_line, widest_description, word,
+};
+use super::{Found, SearchArgs, nothing};
 use crate::answer::{Excerpt, Hit};
 use crate::budget;
 use crate::text::lines::Lines;
@@ -144,7 +146,13 @@ fn last_line(page: &View<'_>) -> String {
         let asked = page.args.connection_id.as_deref();
         line.push_str(&several::way_on(repeat, asked, connections, CALL));
     } else if line.ends_with(':') {
-        line.push_str(" try fewer or other words, or call schema to see what can be searched.");
+        let step = nothing::next_step(page.args, page.found, CALL);
+        line.push(' ');
+        line.push_str(
+            step.as_deref().unwrap_or(
+                "try fewer or other words, or call schema {} to see what can be searched.",
+            ),
+        );
     }
     line
 }
@@ -174,6 +182,9 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
             page.found.other_times
         ));
     }
+    if !page.found.is_ordered {
+        notes.push("order_heeded=false hits stand in the server's own order".to_owned());
+    }
     notes.extend(source_mix(page, note));
     let words = paging::words(&page.found.page);
     let width = if page.hits.is_empty() {
@@ -184,6 +195,8 @@ fn notes(page: &View<'_>, note: usize) -> Vec<String> {
     notes.extend(words.map(|told| plain::line(&told, width)));
     if let Some(warnings) = paging::page_warnings(&page.found.page) {
         notes.push(format!("warnings={}", plain::cut(&warnings, note)));
+        let skipped = paging::skipped(&page.found.page);
+        notes.extend(skipped.filter(|told| told.len() <= note));
     }
     // Where ids and cursors take all the room, structured content alone says so.
     let over_budget = page.found.over_budget.filter(|_| note == NOTE);
@@ -400,26 +413,23 @@ fn write_hits(drafts: &[Draft<'_>], told: &[ExcerptText], lines: &mut Lines) -> 
     let header = "Top results:";
     let for_ids = lines.room() * 2 / 5;
     let waiting = drafts.iter().zip(told).enumerate();
-    let waiting: Vec<(usize, &Draft<'_>, &str)> = waiting
+    let waiting: Vec<Waiting<'_>> = waiting
         .filter(|(_, (draft, told))| !(told.is_described && tells_snippet(draft.hit, &told.text)))
-        .map(|(place, (draft, told))| (place, draft, told.text.as_str()))
+        .map(|(place, (draft, told))| Waiting {
+            draft,
+            with_snippet: !tells_snippet(draft.hit, &told.text),
+            behind: ids.iter().skip(place + 1).map(|id| id.len() + 1).sum(),
+        })
         .collect();
-    let mut has_header = false;
-    for (turn, (place, draft, evidence)) in waiting.iter().enumerate() {
-        let behind: usize = ids.iter().skip(place + 1).map(|id| id.len() + 1).sum();
-        let before = if has_header { 0 } else { header.len() + 1 };
-        let kept = (behind + 10).min(for_ids) * usize::from(behind > 0);
-        let allowed = lines.room().saturating_sub(kept + before);
-        let share = allowed / (waiting.len() - turn);
-        let Some(line) = fitting_line(draft, evidence, share, allowed) else {
-            break;
-        };
-        if !has_header {
-            lines.require(header);
-            has_header = true;
-        }
+    let room = lines.room().saturating_sub(header.len() + 1);
+    let chosen = fitting_lines(&waiting, room, for_ids);
+    if !chosen.is_empty() {
+        lines.require(header);
+    }
+    for (one, line) in waiting.iter().zip(chosen) {
         lines.require(line);
-        if let (Some(shown), Some(id)) = (shown.get_mut(*place), ids.get_mut(*place)) {
+        let place = one.draft.place;
+        if let (Some(shown), Some(id)) = (shown.get_mut(place), ids.get_mut(place)) {
             *shown = true;
             id.clear();
         }
@@ -439,13 +449,20 @@ fn write_hits(drafts: &[Draft<'_>], told: &[ExcerptText], lines: &mut Lines) -> 
         *shown = true;
         ids.iter_mut().take(1).for_each(String::clear);
     }
-    let unnamed = ids.iter().enumerate().filter(|(_, id)| !id.is_empty());
-    let (places, words): (Vec<usize>, Vec<String>) =
-        unnamed.map(|(place, id)| (place, id.clone())).unzip();
-    let taken = lines.offer_words("More ids:", &words);
-    for place in places.into_iter().take(taken) {
-        if let Some(shown) = shown.get_mut(place) {
-            *shown = true;
+    for (label, is_near) in [
+        ("More ids:", false),
+        ("More next to these, no match:", true),
+    ] {
+        let unnamed = ids.iter().zip(drafts).enumerate();
+        let (places, words): (Vec<usize>, Vec<String>) = unnamed
+            .filter(|(_, (id, draft))| !id.is_empty() && draft.hit.near.is_some() == is_near)
+            .map(|(place, (id, _))| (place, id.clone()))
+            .unzip();
+        let taken = lines.offer_words(label, &words);
+        for place in places.into_iter().take(taken) {
+            if let Some(shown) = shown.get_mut(place) {
+                *shown = true;
+            }
         }
     }
     shown
@@ -464,21 +481,4 @@ fn bare_id(hit: &Hit) -> String {
     } else {
         String::new()
     }
-}
-
-/// The widest line within its share, else the narrowest there is if it is allowed at all.
-fn fitting_line<'a>(
-    draft: &'a Draft<'_>,
-    evidence: &str,
-    share: usize,
-    allowed: usize,
-) -> Option<&'a str> {
-    let is_told = tells_snippet(draft.hit, evidence);
-    draft
-        .lines(!is_told)
-        .find(|line| line.len() < share && line.len() <= allowed)
-        .or_else(|| {
-            let narrowest = draft.lines(!is_told).last();
-            narrowest.filter(|line| line.len() <= allowed)
-        })
 }

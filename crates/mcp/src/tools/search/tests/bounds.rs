@@ -40,6 +40,20 @@ fn many_hits_stay_within_the_budget_and_what_is_hidden_is_counted() {
 }
 
 #[test]
+fn a_page_too_large_to_be_taken_is_asked_for_again_as_one_hit() {
+    // LG-01
+    let stub = Stub::default()
+        .overflowing("/v1/search?q=lorem&limit=10")
+        .on("/v1/search?q=lorem&limit=1", many(1));
+    let (text, structured) = search(&stub, json!({"query": "lorem"}));
+    assert!(text.contains(" page_shortened=1of10 "), "{text}");
+    assert_eq!(
+        structured["page_shortened"],
+        json!({"asked": 10, "shown": 1})
+    );
+}
+
+#[test]
 fn a_default_page_shows_every_id() {
     for count in [10, 25] {
         let stub = Stub::default().on("/v1/search", many(count));
@@ -94,6 +108,33 @@ fn every_hit_with_an_excerpt_says_who_and_when_and_the_others_do_too() {
             assert!(preview.contains("the bridge vendor"), "{preview}");
         }
     }
+}
+
+#[test]
+fn what_room_is_left_over_goes_to_the_best_hits() {
+    // SE-03
+    let stub = Stub::default().on("/v1/search", many(25));
+    let (text, _) = search(&stub, json!({"query": "lorem"}));
+    let lines = text.lines().filter(|line| line.contains("title="));
+    let widths: Vec<usize> = lines.map(str::len).collect();
+    assert_eq!(widths.len(), 25);
+    // Places of two digits take a byte or two more.
+    let is_narrower = |pair: &[usize]| pair[1] <= pair[0] + 3;
+    assert!(widths.windows(2).all(is_narrower), "{text}");
+    assert!(widths[0] > widths[24], "{text}");
+}
+
+#[test]
+fn a_time_is_shown_whole() {
+    // AN-18
+    let hits = (0..25).map(|i| {
+        json!({"stream":"events","record_key":format!("yoga@x_2025012{i}T180000"),"connection_id":"cal","title":"Yoga class",
+            "authored_at":"2025-01-27T18:00:00+01:00"})
+    });
+    let (text, _) = search(&over(hits.collect()), json!({"query": "yoga"}));
+    let times = text.matches("time=").count();
+    assert!(times > 5, "{text}");
+    assert_eq!(text.matches("2025-01-27T18:00:00+01:00").count(), times);
 }
 
 /// BU-03: labels, titles, cursor and excerpts as long as a server may send them.
