@@ -42,13 +42,9 @@ fn is_base64_in_lines(text: &str) -> bool {
 
 /// Nothing but the base64 alphabet, with capitals, small letters and digits: neither words nor hexadecimal digits.
 fn is_mixed_base64(text: &str) -> bool {
-    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
     let is_alphabet =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    text.bytes().all(is_alphabet)
-        && has(u8::is_ascii_uppercase)
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_digit)
+    text.bytes().all(is_alphabet) && is_mixed(text)
 }
 
 /// The value with its size in place of every text that is bytes.
