@@ -144,4 +144,11 @@ mod tests {
         assert!(!is_base64(&"0123456789".repeat(40)));
         assert!(is_base64(&"QUJDREVGR0hJSktM".repeat(40)));
     }
+
+    #[test]
+    fn lines_of_several_lengths_are_no_bytes() {
+        let line = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0";
+        let ragged = format!("{line}\n{line}\n{}\n{line}\n{}", &line[..40], &line[..20]);
+        assert!(!is_bytes(&ragged));
+    }
 }

@@ -113,6 +113,25 @@ fn a_page_says_which_relations_hold_more_and_lists_exactly_those() {
 }
 
 #[test]
+fn the_call_is_spelt_out_at_the_first_row_that_needs_one() {
+    // HD-01
+    let item = json!({"object":"record","id":"o0-1","stream":"items","data":{"id":"o0-1"}});
+    let whole = json!({"object":"record","id":"o0","stream":"orders","connection_id":"shop","data":{"id":"o0"},
+        "expanded":{"items":{"object":"list","data":[item],"has_more":false}}});
+    let mut cut = whole.clone();
+    cut["id"] = json!("o1");
+    cut["expanded"]["items"]["has_more"] = json!(true);
+    let list = json!({"object":"list","has_more":false,"data":[whole, cut]});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records?connection_id", list);
+    let text = stub.call("query_records", orders()).unwrap().text;
+    assert_eq!(
+        printed_args(&text, "query_records"),
+        [items_of("o1")],
+        "{text}"
+    );
+}
+
+#[test]
 fn a_relation_that_cannot_be_filtered_is_asked_for_more_of() {
     // HD-01, LG-04
     let reply = shop("t=string", 50).call("query_records", orders());
@@ -174,4 +193,66 @@ fn a_fetched_record_leads_to_its_own_related_records() {
     }
     let none = next(shop("t=string", 1));
     assert!(none.as_str().unwrap().starts_with("no call shows more"));
+}
+
+#[test]
+fn a_relation_that_is_whole_has_no_way_on_and_nothing_is_asked_for_one() {
+    let item = json!({"object":"record","id":"i1","stream":"items","data":{"n":1}});
+    let order = json!({"object":"record","id":"o1","stream":"orders","connection_id":"shop","data":{"id":"o1"},
+        "expanded":{"items":{"object":"list","data":[item],"has_more":false}}});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records/o1?", order);
+    let args = json!({"id":"shop/orders:o1","expand":["items"]});
+    let document = stub.call("fetch", args).unwrap().structured;
+    let items = &document["metadata"]["expanded"]["items"];
+    assert_eq!(items.get("next"), None, "{items}");
+    assert_eq!(stub.asked().len(), 2);
+}
+
+#[test]
+fn all_relations_of_a_record_share_one_room() {
+    // LG-01
+    let item = |n: usize| json!({"id": format!("i{n}"), "stream": "items", "data": {"text": "w".repeat(2_000)}});
+    let items: Vec<Value> = (0..10).map(item).collect();
+    let names: Vec<String> = (0..8).map(|n| format!("relation{n}")).collect();
+    let expanded: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| (name.clone(), json!({"object": "list", "data": items})))
+        .collect();
+    let offered: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    let stub = Stub::default()
+        .on(
+            "/v1/schema",
+            json!({"streams": [{"name": "orders", "expand_capabilities": offered}]}),
+        )
+        .on(
+            "/v1/streams/orders/records/o1",
+            json!({"id": "o1", "data": {"id": "o1"}, "expanded": expanded}),
+        );
+    let args = json!({"id": "shop/orders:o1", "expand": names});
+    let document = stub.call("fetch", args).unwrap().structured;
+    let relations = document["metadata"]["expanded"].as_object().unwrap();
+    let shown: Vec<&Value> = relations.values().map(|one| &one["records"]).collect();
+    let bytes: usize = shown.iter().map(|one| one.to_string().len()).sum();
+    assert!((8_192..=16_384 + 64).contains(&bytes), "{bytes}");
+    assert_eq!(relations["relation7"]["not_shown"], json!(10));
+}
+
+#[test]
+fn a_related_record_that_cannot_be_named_says_how_it_is_read_where_it_is_cut() {
+    // HD-04
+    let item =
+        |text: &str| json!({"id": "k".repeat(505), "stream": "items", "data": {"text": text}});
+    let order = json!({"id": "o1", "stream": "orders", "connection_id": "shop", "data": {"id": "o1"},
+        "expanded": {"items": {"object": "list", "data": [item("short"), item(&"w".repeat(2_000))]}}});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records/o1?", order);
+    let args = json!({"id":"shop/orders:o1","expand":["items"]});
+    let document = stub.call("fetch", args).unwrap().structured;
+    let records = &document["metadata"]["expanded"]["items"]["records"];
+    assert_eq!(records[0].get("read"), None, "{records}");
+    assert!(
+        records[1]["read"]
+            .as_str()
+            .unwrap()
+            .starts_with("call schema")
+    );
 }
