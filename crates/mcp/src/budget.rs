@@ -49,7 +49,3 @@ pub(crate) const LISTED_CONNECTIONS: usize = 12;
 pub(crate) const DEFAULT_STRUCTURED: usize = 8_192;
 /// The same where it names one.
 pub(crate) const PAGE_STRUCTURED: usize = 24_576;
-
-pub(crate) fn size_of(value: &impl serde::Serialize) -> usize {
-    crate::answer::size(value)
-}

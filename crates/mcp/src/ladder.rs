@@ -438,4 +438,31 @@ mod tests {
             assert!(field["read"].is_object());
         }
     }
+
+    #[test]
+    fn what_was_shown_whole_is_not_listed() {
+        let identity = Identity::new(RecordHandle::new(Some("c1"), "mail", "m1").unwrap());
+        let longer = Longer {
+            than_chars: 8,
+            than_bytes: 12,
+        };
+        let data = json!({"title": "8 chars.", "body": "9 chars..", "o": {"a": 12345}, "p": {"a": 1_234_567}});
+        let rung = Rung::of_fields(&identity, &fields_of(&data), longer).unwrap();
+        assert_eq!(rung.listed().collect::<Vec<_>>(), ["body", "p"]);
+        let blob = json!({"object": "blob_ref", "blob_id": "b1"});
+        let each = |n: usize| {
+            [
+                (format!("o{n}"), data["p"].clone()),
+                (format!("b{n}"), blob.clone()),
+            ]
+        };
+        let many: Map<String, Value> = (0..12).flat_map(each).collect();
+        let rung = Rung::of_fields(&identity, &fields_of(&json!(many)), longer).unwrap();
+        assert_eq!(rung.json_fields.len(), JSON_FIELDS);
+        assert_eq!(rung.binary_fields.len(), BINARY_FIELDS);
+        assert_eq!(
+            rung.fields_not_listed,
+            Some(24 - JSON_FIELDS - BINARY_FIELDS)
+        );
+    }
 }

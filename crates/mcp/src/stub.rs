@@ -19,6 +19,8 @@ pub(crate) struct Stub {
     answers: Vec<(String, u16, Value)>,
     asked: Mutex<Vec<String>>,
     owner: OwnerSeen,
+    /// Whether it ends its pages by bytes, as one in this process does.
+    pub(crate) pages_by_bytes: bool,
 }
 
 impl Stub {
@@ -68,6 +70,10 @@ pub(crate) fn printed_args(text: &str, tool: &str) -> Vec<Value> {
 impl Upstream for Stub {
     fn provider_url(&self) -> Option<String> {
         Some("https://provider.test".to_owned())
+    }
+
+    fn pages_by_bytes(&self) -> bool {
+        self.pages_by_bytes
     }
 
     fn get(&self, question: Get) -> AnswerFuture<'_> {

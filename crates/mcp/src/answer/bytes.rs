@@ -42,13 +42,9 @@ fn is_base64_in_lines(text: &str) -> bool {
 
 /// Nothing but the base64 alphabet, with capitals, small letters and digits: neither words nor hexadecimal digits.
 fn is_mixed_base64(text: &str) -> bool {
-    let has = |test: fn(&u8) -> bool| text.bytes().any(|byte| test(&byte));
     let is_alphabet =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    text.bytes().all(is_alphabet)
-        && has(u8::is_ascii_uppercase)
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_digit)
+    text.bytes().all(is_alphabet) && is_mixed(text)
 }
 
 /// The value with its size in place of every text that is bytes.
@@ -147,5 +143,12 @@ mod tests {
         assert!(!is_base64(&"abcdefghijklmnopqrstuvwxyz".repeat(40)));
         assert!(!is_base64(&"0123456789".repeat(40)));
         assert!(is_base64(&"QUJDREVGR0hJSktM".repeat(40)));
+    }
+
+    #[test]
+    fn lines_of_several_lengths_are_no_bytes() {
+        let line = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0";
+        let ragged = format!("{line}\n{line}\n{}\n{line}\n{}", &line[..40], &line[..20]);
+        assert!(!is_bytes(&ragged));
     }
 }

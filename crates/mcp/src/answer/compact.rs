@@ -450,4 +450,34 @@ mod tests {
             r#"{"attachment":{"blob_id":"b1","mime_type":"image/png","size_bytes":81234}}"#
         );
     }
+
+    #[test]
+    fn a_payload_that_just_fits_is_whole_and_a_byte_less_cuts_it() {
+        let value = json!({"identifier": "m1", "a_longer_name": "words of it", "n": 12});
+        let whole = value.to_string();
+        assert_eq!(shown(&value, whole.len()).text, whole);
+        assert!(shown(&value, whole.len() - 1).text.ends_with("…}"));
+        let long = json!({"text": "w".repeat(500)});
+        assert!(shown(&long, 600).cut.is_empty());
+    }
+
+    #[test]
+    fn where_room_is_scarce_short_texts_come_before_other_values_and_the_long_text_last() {
+        // AN-17
+        let numbers: Map<String, Value> = (0..6)
+            .map(|n| (format!("number_{n}"), json!(n * 10_000)))
+            .collect();
+        let mut value = Value::Object(numbers);
+        value["body"] = json!("Two remarks on the drawing. ".repeat(20));
+        value["subject"] = json!("Workshop");
+        value["folder"] = json!("sent");
+        let text = shown(&value, 120).text;
+        for part in [
+            r#""subject":"Workshop""#,
+            r#""folder":"sent""#,
+            r#""body":"Two"#,
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
 }

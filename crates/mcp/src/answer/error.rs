@@ -5,6 +5,7 @@ use contract::upstream::Answer;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::size;
 use crate::budget;
 use crate::text::plain;
 
@@ -186,10 +187,6 @@ fn bound(error: &mut Map<String, Value>) {
             }
         }
     }
-}
-
-fn size(error: &Map<String, Value>) -> usize {
-    serde_json::to_string(error).map_or(0, |text| text.len())
 }
 
 fn text_of(error: &Map<String, Value>, name: &str) -> Option<String> {

@@ -184,4 +184,14 @@ mod tests {
         let data = Value::Object(payload.data.members().clone());
         assert_eq!(data, json!({"text":"pdpp://record/ is a prefix"}));
     }
+
+    #[test]
+    fn a_record_that_is_wrapped_once_more_is_taken_out() {
+        let record = json!({"object":"record","id":"m1","data":{"text":"x"}});
+        let payload = Payload::read(json!({ "data": record }), &[]).unwrap();
+        assert_eq!(payload.data.names().collect::<Vec<_>>(), ["text"]);
+        // What has an id is the record itself, whatever its payload looks like.
+        let payload = Payload::read(json!({"id":"m1","data": record}), &[]).unwrap();
+        assert!(payload.data.names().any(|name| name == "data"));
+    }
 }

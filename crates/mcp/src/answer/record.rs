@@ -198,4 +198,11 @@ mod tests {
             json!({"id":"m1","subject":"S","connection_id":"c1"})
         );
     }
+
+    #[test]
+    fn the_payload_of_a_flat_record_is_without_its_identity() {
+        let record = json!({"id":"m1","stream":"mail","connector_instance_id":"c1","subject":"S"});
+        let own = own_members(&record).unwrap();
+        assert_eq!(own.names().collect::<Vec<_>>(), ["subject"]);
+    }
 }

@@ -168,4 +168,26 @@ mod tests {
         payload(&mut data, Some(&identity), 16);
         assert_eq!(data, once, "a preview is not shortened again");
     }
+
+    #[test]
+    fn a_long_text_gives_way_at_any_depth_of_a_hit() {
+        // LG-01
+        let identity = Identity::new(RecordHandle::new(Some("c1"), "mail", "m1").unwrap());
+        let mut value = json!({"data": {"parts": [{"body": "w".repeat(3_000)}], "n": 1}});
+        hit(&mut value, &identity, WHOLE);
+        assert_eq!(value["data"]["parts"][0]["body"]["size"], 3_000);
+        assert_eq!(value["data"]["n"], 1);
+    }
+
+    #[test]
+    fn the_payload_goes_whole_only_as_the_last_resort() {
+        let body = json!({"data": {"body": "w".repeat(3_000)}, "expanded": {"t": {"data": [{"x": "w".repeat(3_000)}]}}});
+        let mut kept = body.clone();
+        record(&mut kept, None, 1_024);
+        assert_eq!(kept["data"]["body"]["truncated"], true);
+        assert_eq!(kept["expanded"]["t"]["data"][0]["x"]["truncated"], true);
+        let mut gone = body;
+        record(&mut gone, None, WHOLE);
+        assert_eq!(gone["data"]["truncated"], true);
+    }
 }

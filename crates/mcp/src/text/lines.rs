@@ -113,4 +113,14 @@ mod tests {
         lines.require("id=x");
         assert_eq!(lines.finish(), "a long head\nid=x");
     }
+
+    #[test]
+    fn lines_that_belong_together_are_added_all_or_none() {
+        let both = ["1234", "5678"].map(str::to_owned);
+        let whole = "head\n1234\n5678";
+        for ceiling in 5..20 {
+            let mut lines = Lines::new(ceiling, "head");
+            assert_eq!(lines.offer_all(&both), ceiling >= whole.len(), "{ceiling}");
+        }
+    }
 }

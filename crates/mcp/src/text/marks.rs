@@ -9,12 +9,6 @@ struct Run<'a> {
     marked: bool,
 }
 
-/// A text within so many bytes, centred on its first mark, else on the first occurrence of one of these words; and
-/// whether anything was left out.
-pub(crate) fn excerpt_for(source: &str, words: &str, bytes: usize) -> (String, bool) {
-    centred(source, words, bytes)
-}
-
 pub(crate) fn unmarked(source: &str) -> String {
     runs(source).iter().map(|run| run.text).collect()
 }
@@ -34,7 +28,9 @@ pub(crate) fn first_marked(source: &str) -> Option<String> {
     Some(run.text.to_owned())
 }
 
-fn centred(source: &str, words: &str, bytes: usize) -> (String, bool) {
+/// A text within so many bytes, centred on its first mark, else on the first occurrence of one of these words; and
+/// whether anything was left out.
+pub(crate) fn excerpt_for(source: &str, words: &str, bytes: usize) -> (String, bool) {
     let runs = runs(source);
     // A short text without tags is shown as it is.
     if source.len() <= bytes && matches!(runs.as_slice(), [Run { text, .. }] if *text == source) {

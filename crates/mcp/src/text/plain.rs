@@ -157,6 +157,8 @@ mod tests {
         assert_eq!(token("cin/mail:a,b[x]"), "cin/mail:a,b[x]");
         assert_eq!(token("cin/mail:m 1"), "\"cin/mail:m 1\"");
         assert_eq!(token(""), "\"\"");
+        assert_eq!(token("東京:ключ"), "東京:ключ");
+        assert_eq!(token("a\u{202e}b"), "\"a\\u202eb\"");
     }
 
     #[test]

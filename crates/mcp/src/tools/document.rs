@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_with::skip_serializing_none;
 
 use super::expanded::RelationContent;
-use crate::answer::{Content, FieldValue, Fields, Payload};
+use crate::answer::{Content, FieldValue, Fields, Payload, size};
 use crate::args::can_be_listed;
 use crate::budget;
 use crate::identity::{Addresses, Identity};
@@ -165,7 +165,7 @@ impl<'a> Document<'a> {
     /// The bytes of the document in both channels: as JSON, and as JSON inside a JSON string.
     fn cost(&self) -> usize {
         let written = self.json();
-        written.len() + budget::size_of(&written)
+        written.len() + size(&written)
     }
 
     /// The document as compact JSON, the mirror that stands in text.
@@ -268,7 +268,7 @@ fn fitting<'a>(data: &'a Fields<'_>, shown: &[&str], bytes: usize) -> Vec<&'a st
         .iter()
         .filter(|(name, value)| is_shown_here(name, *value))
     {
-        let size = budget::size_of(&name) + value.size() + 2;
+        let size = size(&name) + value.size() + 2;
         if size <= SCALAR && used + size <= bytes {
             used += size;
             kept.push(name);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::expand::{Relation, WayOn};
-use crate::answer::{Related, RelatedRecord};
+use crate::answer::{Related, RelatedRecord, size};
 use crate::budget;
 use crate::identity::Identity;
 use crate::ladder::Next;
@@ -82,7 +82,7 @@ fn relation(related: &Related<'_>, room: &mut usize) -> RelationContent {
     let mut records = Vec::new();
     for record in related.records.iter().take(SHOWN) {
         let preview = preview(record);
-        let size = budget::size_of(&preview);
+        let size = size(&preview);
         if size > *room {
             break;
         }

@@ -16,7 +16,7 @@ use contract::upstream::{Get, PageBytes};
 use super::expand::{self, Relation, WayOn};
 use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
-use crate::answer::{Answered, Record, Related};
+use crate::answer::{Answered, Record, Related, size};
 use crate::args::{
     Arguments as _, Chosen, ExpandLimits, Filter, Limit, Names, Schema, Whole, arguments,
 };
@@ -228,7 +228,7 @@ fn reply(
         budget::RESULT / 2
     };
     if answered.structured_size(&beside) > most {
-        let room = most.saturating_sub(budget::size_of(&beside) + FRAME);
+        let room = most.saturating_sub(size(&beside) + FRAME);
         answered.shrink_records(asked.stream(), asked.connection(), room);
         beside.over_budget = asked.size.over(answered.structured_size(&beside));
     }
@@ -279,7 +279,7 @@ fn rows_that_fit(
         .content_ladder
         .iter()
         .flat_map(|ladder| &ladder.records);
-    let mut rungs = rungs.map(budget::size_of).peekable();
+    let mut rungs = rungs.map(crate::answer::size).peekable();
     let sent = answered.record_sizes().into_iter().zip(records);
     let rows = sent.map(|(sent, record)| sent + rungs.next_if(|_| has_rung(record)).unwrap_or(0));
     size.rows_that_fit(whole, &rows.collect::<Vec<_>>())

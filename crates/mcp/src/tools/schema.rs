@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::{Definition, Running};
-use crate::answer::Answered;
 use crate::answer::schema::capability::Capabilities;
 use crate::answer::schema::document::{Connector, Stream};
 use crate::answer::schema::{Document, FullSchema};
+use crate::answer::{Answered, size};
 use crate::args::{Arguments as _, Chosen, Schema, arguments};
 use crate::budget;
 use crate::call::Call;
@@ -120,7 +120,7 @@ async fn full(call: Call<'_>, scope: &Scope<'_>) -> ToolResult {
         return Err(ambiguous(&read, scope));
     }
     let full = FullSchema::new(&read.document);
-    let room = FULL_RESULT.saturating_sub(budget::size_of(&full) + FRAME);
+    let room = FULL_RESULT.saturating_sub(size(&full) + FRAME);
     let text = text::full(&read, scope, &full, room);
     reply(call, text, &full, read.request_id.as_deref())
 }

@@ -21,7 +21,7 @@ use serde_with::skip_serializing_none;
 
 use super::paged::{Around, NOTE, OverBudget, PageSize, Shortened};
 use super::{Definition, Running};
-use crate::answer::{Answered, Hit, Hits};
+use crate::answer::{Answered, Hit, Hits, size};
 use crate::args::{Arguments as _, Chosen, Filter, Limit, Names, Schema, Whole, arguments};
 use crate::budget;
 use crate::call::Call;
@@ -314,8 +314,8 @@ fn result<'a>(hit: &'a Hit, provider: Option<&str>) -> SearchResult<'a> {
 /// What each hit takes, with its result and its rung.
 fn hit_sizes(answered: &Answered, found: &Found, provider: Option<&str>) -> Vec<usize> {
     let beside = found.page.data.iter().map(|hit| {
-        let rung = Rung::proven(hit).map_or(0, |rung| budget::size_of(&rung) + 1);
-        budget::size_of(&result(hit, provider)) + rung + 1
+        let rung = Rung::proven(hit).map_or(0, |rung| size(&rung) + 1);
+        size(&result(hit, provider)) + rung + 1
     });
     let hits = answered.hit_sizes().into_iter().zip(beside);
     hits.map(|(sent, beside)| sent + beside).collect()

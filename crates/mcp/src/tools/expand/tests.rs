@@ -24,6 +24,7 @@ fn a_relation_nobody_advertises_is_refused_before_a_record_is_read() {
         json!({"data":{"connectors":[{"streams":[row]}]}}),
         json!({"streams":[row]}),
         json!({"streams":[{"name":"mail"}]}),
+        json!({"streams":[{"name":"mail","expand_capabilities":[]}]}),
     ] {
         let (outcome, asked) = outcome(schema);
         let text = outcome.unwrap_err();
@@ -43,6 +44,7 @@ fn an_advertised_relation_passes_and_an_unknown_stream_is_left_to_the_server() {
         json!({"connectors":[{"streams":[row(true)]}]}),
         json!({"streams":[row(false), row(true)]}),
         json!({"streams":[]}),
+        json!({"object":"list"}),
     ] {
         let (outcome, asked) = outcome(schema);
         assert_eq!(outcome, Ok(()));
@@ -51,6 +53,11 @@ fn an_advertised_relation_passes_and_an_unknown_stream_is_left_to_the_server() {
             "/v1/streams/mail/records/m1?connection_id=c1&expand=thread"
         );
     }
+    let failing = Stub::default()
+        .refusing("/v1/schema", 500, json!({}))
+        .on("/v1/streams/mail/records/m1", json!({"id":"m1","data":{}}));
+    let args = json!({"id":"c1/mail:m1","expand":["thread"]});
+    assert!(failing.call("fetch", args).is_ok());
     let (refused, _) = outcome(json!({"streams":[row(false)]}));
     assert!(refused.unwrap_err().contains("cannot be used"));
 }
@@ -103,6 +110,25 @@ fn a_page_says_which_relations_hold_more_and_lists_exactly_those() {
         let next = json!({"tool":"query_records","args":items_of(key)});
         assert_eq!(items["next"], next);
     }
+}
+
+#[test]
+fn the_call_is_spelt_out_at_the_first_row_that_needs_one() {
+    // HD-01
+    let item = json!({"object":"record","id":"o0-1","stream":"items","data":{"id":"o0-1"}});
+    let whole = json!({"object":"record","id":"o0","stream":"orders","connection_id":"shop","data":{"id":"o0"},
+        "expanded":{"items":{"object":"list","data":[item],"has_more":false}}});
+    let mut cut = whole.clone();
+    cut["id"] = json!("o1");
+    cut["expanded"]["items"]["has_more"] = json!(true);
+    let list = json!({"object":"list","has_more":false,"data":[whole, cut]});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records?connection_id", list);
+    let text = stub.call("query_records", orders()).unwrap().text;
+    assert_eq!(
+        printed_args(&text, "query_records"),
+        [items_of("o1")],
+        "{text}"
+    );
 }
 
 #[test]
@@ -170,19 +196,63 @@ fn a_fetched_record_leads_to_its_own_related_records() {
 }
 
 #[test]
-fn related_records_that_are_not_shown_are_named_where_no_call_lists_them() {
-    // LG-04, HD-01
-    let item =
-        |n: usize| json!({"object":"record","id":format!("i{n}"),"stream":"items","data":{"n":n}});
-    let items: Vec<Value> = (0..30).map(item).collect();
+fn a_relation_that_is_whole_has_no_way_on_and_nothing_is_asked_for_one() {
+    let item = json!({"object":"record","id":"i1","stream":"items","data":{"n":1}});
     let order = json!({"object":"record","id":"o1","stream":"orders","connection_id":"shop","data":{"id":"o1"},
-        "expanded":{"items":{"object":"list","data":items,"has_more":false}}});
-    let stub = shop("t=string", 50).on("/v1/streams/orders/records/o1?", order);
-    let args = json!({"id":"shop/orders:o1","expand":["items"],"expand_limit":{"items":30}});
+        "expanded":{"items":{"object":"list","data":[item],"has_more":false}}});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records/o1?", order);
+    let args = json!({"id":"shop/orders:o1","expand":["items"]});
     let document = stub.call("fetch", args).unwrap().structured;
     let items = &document["metadata"]["expanded"]["items"];
-    assert_eq!(items["not_shown"], json!(20));
-    assert_eq!(items["more_ids"][0], "shop/items:i10");
-    assert_eq!(items["more_ids"].as_array().unwrap().len(), 20);
-    assert!(items["next"].as_str().unwrap().contains("more_ids"));
+    assert_eq!(items.get("next"), None, "{items}");
+    assert_eq!(stub.asked().len(), 2);
+}
+
+#[test]
+fn all_relations_of_a_record_share_one_room() {
+    // LG-01
+    let item = |n: usize| json!({"id": format!("i{n}"), "stream": "items", "data": {"text": "w".repeat(2_000)}});
+    let items: Vec<Value> = (0..10).map(item).collect();
+    let names: Vec<String> = (0..8).map(|n| format!("relation{n}")).collect();
+    let expanded: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| (name.clone(), json!({"object": "list", "data": items})))
+        .collect();
+    let offered: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    let stub = Stub::default()
+        .on(
+            "/v1/schema",
+            json!({"streams": [{"name": "orders", "expand_capabilities": offered}]}),
+        )
+        .on(
+            "/v1/streams/orders/records/o1",
+            json!({"id": "o1", "data": {"id": "o1"}, "expanded": expanded}),
+        );
+    let args = json!({"id": "shop/orders:o1", "expand": names});
+    let document = stub.call("fetch", args).unwrap().structured;
+    let relations = document["metadata"]["expanded"].as_object().unwrap();
+    let shown: Vec<&Value> = relations.values().map(|one| &one["records"]).collect();
+    let bytes: usize = shown.iter().map(|one| one.to_string().len()).sum();
+    assert!((8_192..=16_384 + 64).contains(&bytes), "{bytes}");
+    assert_eq!(relations["relation7"]["not_shown"], json!(10));
+}
+
+#[test]
+fn a_related_record_that_cannot_be_named_says_how_it_is_read_where_it_is_cut() {
+    // HD-04
+    let item =
+        |text: &str| json!({"id": "k".repeat(505), "stream": "items", "data": {"text": text}});
+    let order = json!({"id": "o1", "stream": "orders", "connection_id": "shop", "data": {"id": "o1"},
+        "expanded": {"items": {"object": "list", "data": [item("short"), item(&"w".repeat(2_000))]}}});
+    let stub = shop("t=string,eq", 50).on("/v1/streams/orders/records/o1?", order);
+    let args = json!({"id":"shop/orders:o1","expand":["items"]});
+    let document = stub.call("fetch", args).unwrap().structured;
+    let records = &document["metadata"]["expanded"]["items"]["records"];
+    assert_eq!(records[0].get("read"), None, "{records}");
+    assert!(
+        records[1]["read"]
+            .as_str()
+            .unwrap()
+            .starts_with("call schema")
+    );
 }

@@ -384,28 +384,3 @@ fn related_records_are_shown_with_their_record() {
         ]
     );
 }
-
-#[test]
-fn relations_of_a_stream_without_any_are_refused_before_its_records_are_read() {
-    // UP-04
-    let args = || json!({"stream": "mail", "expand": ["thread"]});
-    let row = json!({"name": "mail", "expand_capabilities": []});
-    for schema in [
-        json!({"streams": [row.clone()]}),
-        json!({"connectors": [{"streams": [row.clone()]}]}),
-        json!({"data": {"connectors": [{"streams": [row]}]}}),
-    ] {
-        let stub = over(vec![]).on("/v1/schema", schema);
-        let fault = stub.call("query_records", args()).unwrap_err();
-        assert_eq!(fault.code(), "invalid_expand");
-        assert!(fault.text().contains("mail") && fault.text().contains("thread"));
-        assert_eq!(stub.asked().len(), 1);
-    }
-    for stub in [
-        over(vec![]).on("/v1/schema", json!({"streams": [{"name": "other"}]})),
-        over(vec![]).refusing("/v1/schema", 500, json!({})),
-    ] {
-        query(&stub, args());
-        assert_eq!(stub.asked().len(), 2);
-    }
-}

@@ -64,6 +64,10 @@ fn a_window_is_inline_with_its_range_and_the_calls_around_it() {
         "request_id",
     ];
     assert_eq!(members, expected);
+    assert_eq!(
+        reply.structured["field"],
+        json!({"path": "text", "type": "string", "text_like": true})
+    );
     assert_eq!(reply.structured["window"]["next_cursor"], "460");
     assert_eq!(reply.structured["record"]["connection_id"], "cin_slack");
 }
@@ -171,6 +175,7 @@ fn the_owner_is_led_to_the_record_s_page() {
     let reply = stub.call("read_record_field", args).unwrap();
     assert!(reply.text.contains(page), "{}", reply.text);
     assert_eq!(reply.structured["export"]["page"], page);
+    assert_eq!(reply.structured["field"]["type"], "blob");
     assert!(!reply.text.contains("this grant's token"));
 }
 
@@ -246,6 +251,45 @@ fn an_id_that_is_an_address_names_the_tools_that_take_it() {
         "{}",
         reply.text
     );
+}
+
+#[test]
+fn what_the_server_warns_of_is_told_within_the_frame_and_the_connection_it_names_is_taken() {
+    let warnings: Vec<Value> = (0..40)
+        .map(|n| json!({"code": format!("warning_{n}_of_a_server")}))
+        .collect();
+    let key = "k".repeat(150);
+    let window = json!({"text": "ab", "start_chars": 4, "total_chars": 9});
+    let body = json!({"connection_id": "c1", "window": window, "meta": {"warnings": warnings}});
+    let stub = Stub::default().on("/v1/streams/mail/records/", body);
+    let args = json!({"id": format!("mail:{key}"), "field_path": "text", "offset_chars": 4, "limit_chars": 2});
+    let reply = stub.call("read_record_field", args).unwrap();
+    assert!(reply.text.contains("warnings: warning_0_of_a_server"));
+    assert!(reply.text.len() <= 2 + budget::WINDOW_FRAME + budget::LABEL);
+    assert_eq!(
+        reply.structured["record"]["id"],
+        json!(format!("c1/mail:{key}"))
+    );
+    let told = json!({"id": "m1", "data": {"text": "x"}, "meta": {"warnings": [{"code": "partial_results"}]}});
+    let stub = Stub::default().on("/v1/streams/mail/records/m1", told);
+    let document = stub.call("fetch", json!({"id": "mail:m1"})).unwrap();
+    assert_eq!(
+        document.structured["metadata"]["warnings"],
+        "partial_results"
+    );
+}
+
+#[test]
+fn a_window_of_another_field_is_refused() {
+    // ID-26
+    let window = json!({"text": "ab", "start_chars": 0, "total_chars": 2});
+    for field in [json!("subject"), json!({"path": "subject"})] {
+        let body = json!({"field": field, "window": window});
+        let stub = Stub::default().on("/v1/streams/mail/records/m1/field-window", body);
+        let args = json!({"id": "c/mail:m1", "field_path": "text"});
+        let fault = stub.call("read_record_field", args).unwrap_err();
+        assert_eq!(fault.code(), "rs_bad_response");
+    }
 }
 
 proptest! {

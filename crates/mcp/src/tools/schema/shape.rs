@@ -5,10 +5,9 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::Row;
-use crate::answer::Fields;
 use crate::answer::schema::capability::{COUNTS, Capabilities, Relation, Use, legend};
 use crate::answer::schema::document::{Connection, Connector, Document, Stream};
-use crate::budget;
+use crate::answer::{Fields, size};
 use crate::reply::Members;
 
 /// What is kept of a row beside its connections and capabilities.
@@ -178,7 +177,7 @@ pub(super) fn index(document: &Document, room: usize) -> Shape<'_> {
                 .then_some("by name only, because there are many; schema with a stream tells more"),
             ..Shape::new(document, connectors.collect())
         };
-        if budget::size_of(&shape) <= room {
+        if size(&shape) <= room {
             return shape;
         }
     }
@@ -204,7 +203,7 @@ pub(super) fn scoped<'a>(document: &'a Document, rows: &'a [Row<'a>], room: usiz
         let told = |row: &'a Row<'a>| FieldsShape::new(&row.accepts, is_whole);
         let shape = Shape::new(document, with_fields(document, rows, Depth::Rows, told));
         let shape = shape.explained(rows);
-        if budget::size_of(&shape) <= room {
+        if size(&shape) <= room {
             return shape;
         }
     }
@@ -212,7 +211,7 @@ pub(super) fn scoped<'a>(document: &'a Document, rows: &'a [Row<'a>], room: usiz
     let names = |row: &'a Row<'a>| row.accepts.names(|_| true);
     // The names of a single source stand whatever they take.
     let most = match rows {
-        [only] => room.max(budget::size_of(&names(only)) * 3 / 2),
+        [only] => room.max(size(&names(only)) * 3 / 2),
         _ => room,
     };
     // Every row keeps its place; what is left goes to the first ones.
@@ -224,13 +223,13 @@ pub(super) fn scoped<'a>(document: &'a Document, rows: &'a [Row<'a>], room: usiz
         rows: Some("without all fields; schema with this stream and one connection_id tells more"),
         ..shape.explained(rows)
     };
-    let used = budget::size_of(&shape) + budget::size_of(&bare);
+    let used = size(&shape) + size(&bare);
     if let Some(mut left) = most.checked_sub(used) {
         let connectors = with_fields(document, rows, Depth::Ids, |row| {
             let flags = FieldsShape::new(&row.accepts, false);
             let field_names = names(row);
             for fields in [flags, FieldsShape::Names { field_names }] {
-                if let Some(rest) = left.checked_sub(budget::size_of(&fields)) {
+                if let Some(rest) = left.checked_sub(size(&fields)) {
                     left = rest;
                     return fields;
                 }

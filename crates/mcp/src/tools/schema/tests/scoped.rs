@@ -229,3 +229,23 @@ fn fields_that_no_argument_can_name_are_told_and_left_out_of_calls() {
     let row = &full["data"]["connectors"][0]["streams"][0];
     assert_eq!(row["cannot_be_named"], unsayable);
 }
+
+#[test]
+fn what_a_grant_leaves_out_of_a_stream_is_said() {
+    let limits = json!({"since": "2026-01-01"});
+    let stream = |members: Value| {
+        let mut row = json!({"name": "notes", "field_capabilities": {"id": "t=string,eq"}});
+        row.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        let body = json!({"connectors": [{"connector_key": "k", "streams": [row]}]});
+        let stub = Stub::default().on("/v1/schema", body);
+        stub.call("schema", json!({"stream": "notes"}))
+            .unwrap()
+            .text
+    };
+    let text = stream(json!({"time_constraint": limits, "resources": ["n1", "n2"]}));
+    let told = r#"granted: time {"since":"2026-01-01"} only 2 named records"#;
+    assert!(text.contains(told), "{text}");
+    assert!(!stream(json!({})).contains("granted:"));
+}

@@ -283,3 +283,39 @@ fn one_hit_shows_its_proof_and_all_that_names_it() {
         .unwrap();
     assert!(preview.len() <= 330 && preview.contains("before needle after"));
 }
+
+#[test]
+fn hits_without_a_title_of_their_own_say_the_time_where_room_is_scarce() {
+    let hits: Vec<Value> = (0..25)
+        .map(|i| {
+            json!({"stream":"mail","record_key":format!("m{i}"),"connection_id":"c1","display_name":"Lucía",
+                "emitted_at":"2026-05-01T00:00:00Z","snippet":"w ".repeat(200)})
+        })
+        .collect();
+    let first = |count: usize| {
+        let (text, _) = search(&over(json!(hits[..count])), json!({"query": "x"}));
+        let line = text.lines().find(|line| line.starts_with("1. ")).unwrap();
+        line.to_owned()
+    };
+    let many = first(25);
+    assert!(
+        many.contains(" time=2026-05-01") && !many.contains(" title="),
+        "{many}"
+    );
+    let one = first(1);
+    assert!(one.contains(" title=") && !one.contains(" time="), "{one}");
+    // A name in any script is bare.
+    assert!(one.contains(" display_name=Lucía "), "{one}");
+}
+
+#[test]
+fn connections_that_do_not_fit_the_first_lines_are_counted() {
+    let hits: Vec<Value> = (0..24)
+        .map(|i| json!({"stream":"s","record_key":"r","connection_id":format!("{}{i}", "c".repeat(40))}))
+        .collect();
+    let (text, _) = search(&over(json!(hits)), json!({"query": "x", "limit": 100}));
+    let mix = text.split("source_mix=").nth(1).unwrap();
+    let mix = mix.split_whitespace().next().unwrap();
+    let more: usize = mix.split("|more:").nth(1).unwrap().parse().unwrap();
+    assert_eq!(mix.split('|').count() - 1 + more, 24, "{mix}");
+}
