@@ -65,8 +65,6 @@ struct MadeItem {
 
 /// What of a record that is there stays, where another file told it before.
 pub(crate) enum Kept {
-    /// All of it, where this member tells a later day.
-    Later(&'static str),
     /// These members.
     Members(&'static [&'static str]),
     /// The key that an earlier release gave it, if these members are the same.
@@ -86,20 +84,15 @@ impl Kept {
         let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
             return record;
         };
-        let day = |record: &Value, name: &str| {
-            let day = record.get(name).and_then(Value::as_str);
-            day.map(str::to_owned)
-        };
         let are_same = |names: &[&str]| {
             let mut names = names.iter();
             names.all(|name| stored.get(name) == record.get(name))
         };
         match self {
             Self::Whole(_, same) if are_same(same) => return stored,
-            Self::Later(name) if day(&stored, name) > day(&record, name) => return stored,
             Self::Members(names) => keep(&mut record, &stored, names),
             Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
-            Self::Whole(..) | Self::Later(_) | Self::Key(..) => {}
+            Self::Whole(..) | Self::Key(..) => {}
         }
         record
     }

@@ -105,7 +105,7 @@ impl<'m> Statements<'m> {
     }
 
     fn add_account(&mut self, account: &Account) {
-        self.made.add_keeping(
+        self.made.add(
             "accounts",
             json!({
                 "id": readable_key(&account.id),
@@ -117,7 +117,6 @@ impl<'m> Statements<'m> {
                 "balance": account.balance.as_deref().and_then(exact),
                 "balance_on": account.balance_on,
             }),
-            Kept::Later("balance_on"),
         );
     }
 
