@@ -38,10 +38,19 @@ pub(crate) trait Converter {
     /// Makes records of what the pieces said together, after the last one.
     fn finish(&mut self, _made: &mut Made) {}
 
+    /// What refuses the rest of a file that breaks off, where what stood before it is whole. Else the file as a whole counts as broken.
+    fn broken_off(&self) -> Option<Rejection> {
+        None
+    }
+
     fn note(&self) -> Option<String> {
         None
     }
 }
+
+/// Said of a file that breaks off, where what stood before it is whole.
+pub(crate) const BROKEN_OFF: &str =
+    "the file ends too early. What stood before is imported; export it anew and import it again";
 
 /// The note on a file that only names what others refer to: that it became no record needs no words.
 pub(crate) fn names_only() -> String {
@@ -393,7 +402,16 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
     /// Takes the next piece apart. Says no at the end.
     fn advance(&mut self) -> Result<bool, InputError> {
         let mut made = Made::default();
-        let Some((line, piece)) = self.pieces.next()? else {
+        let next = match self.pieces.next() {
+            Err(InputError::Broken { line, message }) => {
+                let refused = self.converter.broken_off();
+                let refused = refused.ok_or(InputError::Broken { line, message })?;
+                self.ready.push_back(Item::new(line, 0, Err(refused)));
+                None
+            }
+            next => next?,
+        };
+        let Some((line, piece)) = next else {
             return Ok(false);
         };
         self.line = line;
