@@ -144,6 +144,10 @@ impl Made {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     pub(crate) fn reject(&mut self, message: impl Into<String>) {
         self.refuse(malformed(message));
     }
