@@ -171,7 +171,7 @@ impl<'a> Acceptor<'a> {
     }
 
     /// Takes a record that an importer made of an item in another format. Whatever the caller chose, such an item knows
-    /// its stream.
+    /// its stream. Whether it replaces one that is there is not for the item to say.
     pub(crate) fn record(&self, stream: &str, record: &impl Serialize) -> Accepted<Change> {
         let malformed = |why: String| Rejection::new(RejectionCode::MalformedExport, why);
         let text = serde_json::to_string(record).map_err(|error| malformed(error.to_string()))?;
@@ -180,7 +180,11 @@ impl<'a> Acceptor<'a> {
             body = kept.readable(stream, body)?;
         }
         let rules = self.declared(stream)?;
-        self.upsert(rules, rules.key_of(&body)?, body, Cells::Fields)
+        let mut change = self.upsert(rules, rules.key_of(&body)?, body, Cells::Fields)?;
+        if let ChangeOp::Upsert(body) = change.op {
+            change.op = ChangeOp::Add(body);
+        }
+        Ok(change)
     }
 
     /// Takes the deletion of a record that an importer made.

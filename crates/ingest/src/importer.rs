@@ -1,8 +1,11 @@
 //! Imports any format into the store: items become batches, each batch is one durable write, each item is counted once.
 //! Memory is bounded by one batch, whatever the size of the input.
 
+mod ages;
+mod batch;
 mod existing;
 mod prune;
+mod waiting;
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -10,6 +13,7 @@ use std::io;
 use contract::declaration::Declaration;
 use contract::id::{BlobId, ConnectionId, StreamName};
 use contract::key::RecordKey;
+use contract::time::Instant;
 use store::StoreError;
 use store::blobs::Blobs;
 use store::catalog::StreamRef;
@@ -17,8 +21,11 @@ use store::records::{Applied, Change, ChangeOp, Records};
 
 use crate::error::{ImportError, InputError};
 use crate::preview::{Preview, Sample};
-use crate::rejection::{Rejection, RejectionCode};
+use crate::rejection::Rejection;
 use crate::report::{BrokenFile, ImportReport, Reporting};
+use ages::Ages;
+pub(crate) use ages::is_older;
+pub(crate) use batch::Batch;
 use existing::Seen;
 pub use existing::{ExistingRecords, Presence};
 pub(crate) use existing::{stored_keys, stored_presence};
@@ -139,6 +146,13 @@ impl<'a> Destination<'a> {
             Destination::Preview(preview) => preview.existing(),
         }
     }
+
+    fn write(&mut self, batch: Vec<Change>) -> Result<Vec<Applied>, StoreError> {
+        match self {
+            Destination::Store(store, connection) => store.write(connection, batch),
+            Destination::Preview(preview) => preview.apply(batch),
+        }
+    }
 }
 
 /// An import of one or several inputs into one connection.
@@ -150,6 +164,8 @@ pub struct Import<'a> {
     revives: bool,
     /// What came, where what did not is to be deleted.
     present: Option<Present>,
+    /// How old the export is, where that matters.
+    ages: Option<Ages<'a>>,
     report: ImportReport,
 }
 
@@ -175,6 +191,7 @@ impl<'a> Import<'a> {
             limits,
             revives: false,
             present: None,
+            ages: None,
             report: ImportReport::default(),
         }
     }
@@ -193,10 +210,18 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// Also remembers what comes, for [`Import::prune`].
+    /// Also remembers what comes, to delete what does not.
     #[must_use]
     pub fn pruning(mut self, prunes: bool) -> Self {
         self.present = prunes.then(Present::default);
+        self
+    }
+
+    /// Also looks whether an export is older than what is there, unless all is to become as it is in the export. Without this, what is
+    /// imported last counts.
+    #[must_use]
+    pub fn comparing_ages(mut self, declaration: &'a Declaration, now: Instant) -> Self {
+        self.ages = Ages::new(declaration, now).filter(|_| self.present.is_none());
         self
     }
 
@@ -220,24 +245,26 @@ impl<'a> Import<'a> {
         let revives = self.revives;
         let files = RefCell::new(Vec::new());
         let kept_files = Cell::new(0);
-        let present = &mut self.present;
+        let (present, ages) = (&mut self.present, &mut self.ages);
+        if let Some(ages) = ages {
+            ages.begin_file(destination)?;
+        }
         let mut write = |batch: Vec<Change>| {
             if let Some(present) = present {
                 present.note(&batch);
             }
-            let batch = if revives { as_revivals(batch) } else { batch };
-            match destination {
+            // First, so that no record refers to what is not there.
+            let kept = match destination {
                 Destination::Store(store, connection) => {
-                    // First, so that no record refers to what is not there.
                     let kept_out = (!revives).then_some(*store);
-                    let kept = store_files(blobs, kept_out, connection, files.take())?;
-                    kept_files.set(kept_files.get() + kept);
-                    store.write(connection, batch)
+                    store_files(blobs, kept_out, connection, files.take())?
                 }
-                Destination::Preview(preview) => {
-                    kept_files.set(kept_files.get() + files.take().len() as u64);
-                    preview.apply(batch)
-                }
+                Destination::Preview(_) => files.take().len() as u64,
+            };
+            kept_files.set(kept_files.get() + kept);
+            match ages {
+                Some(ages) => ages.write(destination, batch, revives),
+                None => destination.write(as_asked(batch, revives, &|_| false)),
             }
         };
         let mut batch = Batch::new(self.limits);
@@ -246,7 +273,7 @@ impl<'a> Import<'a> {
             files.borrow_mut().extend(importer.take_files());
             let ended = !matches!(item, Ok(Some(_)));
             let failed = item.map(|item| item.into_iter().for_each(|item| batch.add(item)));
-            if batch.is_full() || (ended && batch.lines > 0) {
+            if batch.is_full() || (ended && !batch.is_empty()) {
                 let report = &mut self.report;
                 batch.flush(&mut write, &mut Reporting { report, file })?;
                 self.report.blobs += kept_files.take();
@@ -266,6 +293,27 @@ impl<'a> Import<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Ends the import: writes what had to wait for its end, and deletes what did not come, where that was asked for.
+    pub fn finish(&mut self, now: Instant) -> Result<(), StoreError> {
+        let (destination, revives) = (&mut self.destination, self.revives);
+        let waiting = self
+            .ages
+            .as_mut()
+            .map(|ages| ages.take_waiting(destination));
+        if let Some(waiting) = waiting.transpose()?.flatten() {
+            let report = &mut self.report;
+            waiting.give(self.limits, |batch| {
+                let applied = destination.write(as_asked(batch, revives, &|_| false))?;
+                let updated = applied.iter().filter(|one| **one == Applied::Updated);
+                let updated = updated.count() as u64;
+                report.updated += updated;
+                report.kept_newer = report.kept_newer.saturating_sub(updated);
+                Ok(())
+            })?;
+        }
+        self.prune(now)
     }
 
     /// Notes that a file could not be read, and was passed over from there on.
@@ -294,10 +342,18 @@ impl<'a> Import<'a> {
     }
 }
 
-fn as_revivals(mut batch: Vec<Change>) -> Vec<Change> {
+/// The batch as it is written: what is added replaces what is there, except in streams that are only added to, and brings back what the
+/// owner deleted where that is asked for.
+fn as_asked(
+    mut batch: Vec<Change>,
+    revives: bool,
+    adds_only: &dyn Fn(&StreamName) -> bool,
+) -> Vec<Change> {
     for change in &mut batch {
         change.op = match std::mem::replace(&mut change.op, ChangeOp::Delete) {
-            ChangeOp::Upsert(body) => ChangeOp::Revive(body),
+            ChangeOp::Add(body) if adds_only(&change.stream) => ChangeOp::Add(body),
+            ChangeOp::Add(body) | ChangeOp::Upsert(body) if revives => ChangeOp::Revive(body),
+            ChangeOp::Add(body) => ChangeOp::Upsert(body),
             other => other,
         };
     }
@@ -357,113 +413,4 @@ impl Stopped {
             Self::Store(error) => error.into(),
         }
     }
-}
-
-pub(crate) struct Batch {
-    limits: BatchLimits,
-    /// Items of this input in earlier batches.
-    before: u64,
-    lines: usize,
-    bytes: usize,
-    changes: Vec<Change>,
-    positions: Vec<ItemPosition>,
-    refused: Vec<(ItemPosition, Rejection)>,
-    /// The streams of the changes, each once, with how many of them are for it.
-    streams: Vec<(StreamName, u64)>,
-    /// The stream of each change, by its place among them.
-    stream_of: Vec<usize>,
-}
-
-impl Batch {
-    pub(crate) fn new(limits: BatchLimits) -> Self {
-        Self {
-            limits,
-            before: 0,
-            lines: 0,
-            bytes: 0,
-            changes: Vec::new(),
-            positions: Vec::new(),
-            refused: Vec::new(),
-            streams: Vec::new(),
-            stream_of: Vec::new(),
-        }
-    }
-
-    fn note_stream(&mut self, stream: &StreamName) {
-        let known = self.streams.iter().position(|(known, _)| known == stream);
-        self.stream_of.push(known.unwrap_or_else(|| {
-            self.streams.push((stream.clone(), 0));
-            self.streams.len() - 1
-        }));
-    }
-
-    pub(crate) fn add(&mut self, item: Item) {
-        let position = ItemPosition {
-            index: self.before + self.lines as u64,
-            line: item.line,
-            is_derived: item.is_derived,
-        };
-        self.lines += 1;
-        self.bytes += item.bytes;
-        match item.outcome {
-            Ok(change) => {
-                self.note_stream(&change.stream);
-                self.changes.push(change);
-                self.positions.push(position);
-            }
-            Err(rejection) => self.refused.push((position, rejection)),
-        }
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.lines >= self.limits.lines.max(1) || self.bytes >= self.limits.bytes
-    }
-
-    /// Writes what was accepted and answers for every item, in the order of the input.
-    pub(crate) fn flush(
-        &mut self,
-        write: &mut dyn FnMut(Vec<Change>) -> Result<Vec<Applied>, StoreError>,
-        tally: &mut dyn Tally,
-    ) -> Result<(), StoreError> {
-        let changes = std::mem::take(&mut self.changes);
-        let positions = std::mem::take(&mut self.positions);
-        let mut refused = std::mem::take(&mut self.refused);
-        let mut streams = std::mem::take(&mut self.streams);
-        let stream_of = std::mem::take(&mut self.stream_of);
-        if !changes.is_empty() {
-            let applied = write(changes)?.into_iter().zip(positions);
-            for ((applied, position), stream) in applied.zip(stream_of) {
-                match applied {
-                    Applied::AppendOnlyConflict => refused.push((position, conflict())),
-                    Applied::KeptDeleted => {
-                        let rejection = tally.kept_deleted(position);
-                        refused.extend(rejection.map(|rejection| (position, rejection)));
-                    }
-                    applied => {
-                        if let Some((_, records)) = streams.get_mut(stream) {
-                            *records += u64::from(!position.is_derived);
-                        }
-                        tally.applied(position, applied);
-                    }
-                }
-            }
-        }
-        for (stream, records) in streams {
-            tally.of_stream(&stream, records);
-        }
-        refused.sort_by_key(|(position, _)| position.index);
-        for (position, rejection) in refused {
-            tally.rejected(position, rejection);
-        }
-        self.before += self.lines as u64;
-        (self.lines, self.bytes) = (0, 0);
-        Ok(())
-    }
-}
-
-fn conflict() -> Rejection {
-    Rejection::new(
-        RejectionCode::AppendOnlyConflict,
-        "the stream is append-only and already holds other content under this key",
-    )
 }

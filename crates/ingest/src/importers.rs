@@ -48,7 +48,7 @@ pub(crate) mod xml;
 pub use calendar::CalendarImporter;
 pub use contacts::ContactsImporter;
 pub use csv::CsvImporter;
-pub(crate) use csv::Rows;
+pub(crate) use csv::{Rows, Text};
 pub use json_array::JsonArrayImporter;
 pub use jsonl::JsonlImporter;
 pub use mail::MailImporter;

@@ -12,6 +12,7 @@ use crate::account;
 use crate::database_copy::{is_database, is_log};
 use crate::error::{ImportError, InputError};
 use crate::exports::{Export, Recognised};
+use crate::importers::Text;
 use crate::lines::BYTE_ORDER_MARK;
 use crate::{sheets, singer};
 
@@ -63,6 +64,19 @@ pub enum FileContents {
     Left(&'static str),
     /// Nothing that is known, because of this.
     Unknown(String),
+}
+
+impl FileContents {
+    /// Whether it is an export whose importer is given text that is UTF-8, or finds out by itself what it is given.
+    fn is_known_export(&self) -> bool {
+        let other = [Export::DOCUMENTS, Export::MARKDOWN].map(Format::Export);
+        match self {
+            Self::Format { format, .. } => {
+                matches!(format, Format::Export(_)) && !other.contains(format)
+            }
+            Self::Left(_) | Self::Unknown(_) => false,
+        }
+    }
 }
 
 impl From<Format> for FileContents {
@@ -143,12 +157,26 @@ impl Input {
             plain = compression.unpack(whole).map_err(failed)?;
             head = peek(&mut plain, &file).map_err(failed)?;
         }
-        let contents = match known {
-            Some(format) => format.into(),
-            None => file.contents(&head, name),
+        let mut contents = file.contents(&head, name);
+        let text = of_utf_16(&head).filter(|_| !contents.is_known_export());
+        let inside = text
+            .as_ref()
+            .map(|text| file.contents(text.as_bytes(), name));
+        let inside = inside.filter(FileContents::is_known_export);
+        let text = text.filter(|_| inside.is_some());
+        contents = inside.unwrap_or(contents);
+        if let Some(format) = known {
+            contents = format.into();
+        }
+        let begin = text
+            .as_ref()
+            .map_or(head.as_slice(), |text| text.as_bytes());
+        let account = account::named_in(begin, if file.is_pipe() { "" } else { name });
+        let whole = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
+        let reader: Box<dyn BufRead> = match text {
+            Some(_) => Box::new(BufReader::new(Text::begin(whole).map_err(failed)?)),
+            None => Box::new(whole),
         };
-        let account = account::named_in(&head, if file.is_pipe() { "" } else { name });
-        let reader = Cursor::new(head).chain(BufReader::with_capacity(BUFFER_BYTES, plain));
         Ok(Self {
             name: name.to_owned(),
             inside: None,
@@ -156,7 +184,7 @@ impl Input {
             contents,
             account,
             consumed,
-            reader: Box::new(reader),
+            reader,
         })
     }
 
@@ -213,6 +241,15 @@ impl Input {
     pub fn into_reader(self) -> Box<dyn BufRead> {
         self.reader
     }
+}
+
+/// The beginning of a file that says by a mark that it is UTF-16.
+fn of_utf_16(head: &[u8]) -> Option<String> {
+    let (encoding, mark) = encoding_rs::Encoding::for_bom(head)?;
+    let text = head
+        .get(mark..)
+        .filter(|_| encoding != encoding_rs::UTF_8)?;
+    Some(encoding.decode_without_bom_handling(text).0.into_owned())
 }
 
 /// Reads just enough to see what this is.

@@ -110,7 +110,9 @@ impl<'a> Preview<'a> {
             .is_some_and(|stream| stream.semantics == Semantics::AppendOnly);
         let id = id_of(&change.stream, &change.key);
         let known = self.changed.get(&id).copied();
-        if known.is_none() && matches!(change.op, ChangeOp::Upsert(_)) && self.kept_out(&change)? {
+        let adds_only = matches!(change.op, ChangeOp::Add(_));
+        let is_kept_out = adds_only || matches!(change.op, ChangeOp::Upsert(_));
+        if known.is_none() && is_kept_out && self.kept_out(&change)? {
             return Ok(Applied::KeptDeleted);
         }
         let current = match known {
@@ -122,8 +124,11 @@ impl<'a> Preview<'a> {
                 (Applied::AlreadyAbsent, None)
             }
             ChangeOp::Delete | ChangeOp::DeleteByOwner => (Applied::Deleted, None),
-            ChangeOp::Upsert(body) | ChangeOp::Revive(body) => {
+            ChangeOp::Upsert(body) | ChangeOp::Add(body) | ChangeOp::Revive(body) => {
                 let after = Some(fingerprint(body.as_str()));
+                if adds_only && current.is_some() && current != after {
+                    return Ok(Applied::LeftAsItIs);
+                }
                 if current != after && !(current.is_some() && append_only) {
                     self.sample(&change.stream, body.as_str());
                 }

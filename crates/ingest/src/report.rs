@@ -32,7 +32,7 @@ impl OccurrenceReport {
     }
 }
 
-/// The outcome of an import. `read` is always `added + updated + unchanged + kept_deleted + rejected`.
+/// The outcome of an import. `read` is always `added + updated + unchanged + kept_newer + kept_deleted + rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Lines or rows answered for: durable, or refused.
@@ -42,6 +42,9 @@ pub struct ImportReport {
     pub updated: u64,
     /// Records that were there already, and deletions of what was not.
     pub unchanged: u64,
+    /// Records that were there as a later export has them, and stayed so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_newer: u64,
     /// Records that the owner deleted, and that therefore were not taken.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_deleted: u64,
@@ -75,6 +78,7 @@ impl ImportReport {
         self.added += other.added;
         self.updated += other.updated;
         self.unchanged += other.unchanged;
+        self.kept_newer += other.kept_newer;
         self.kept_deleted += other.kept_deleted;
         self.rejected += other.rejected;
         self.blobs += other.blobs;
@@ -145,6 +149,7 @@ impl Tally for Reporting<'_> {
         match applied {
             Applied::Added => self.report.added += 1,
             Applied::Updated | Applied::Deleted => self.report.updated += 1,
+            Applied::LeftAsItIs => self.report.kept_newer += 1,
             Applied::KeptDeleted => self.report.kept_deleted += 1,
             // A conflict comes as a rejection and never as this.
             Applied::Unchanged | Applied::AlreadyAbsent | Applied::AppendOnlyConflict => {

@@ -37,7 +37,7 @@ const SENT: [Export; 4] = [
 ];
 
 /// Exports that bring what was sent along.
-const SENDING: [Export; 11] = [
+const SENDING: [Export; 13] = [
     Export::WHATSAPP,
     Export::TELEGRAM,
     Export::CHATGPT,
@@ -49,6 +49,17 @@ const SENDING: [Export; 11] = [
     Export::LINKEDIN,
     Export::MASTODON,
     Export::DISCORD,
+    // These bring words about themselves.
+    Export::SPOTIFY,
+    Export::NETFLIX,
+];
+
+/// Exports whose files lie among others where nobody packed them.
+const LOOSE: [Export; 4] = [
+    Export::CHATGPT,
+    Export::CLAUDE,
+    Export::SPOTIFY,
+    Export::NETFLIX,
 ];
 
 /// What folders beside a history are called, or begin with, in which extensions and pages keep their files.
@@ -134,8 +145,7 @@ fn reach<'f>(file: &Found<'f>) -> Option<(&'f str, bool)> {
     let export = file.export.filter(|export| SENDING.contains(export))?;
     let (folder, name) = file.path.rsplit_once('/')?;
     // Single files like these lie among others.
-    let is_loose = (export == Export::WHATSAPP && name != "_chat.txt")
-        || [Export::CHATGPT, Export::CLAUDE].contains(&export);
+    let is_loose = (export == Export::WHATSAPP && name != "_chat.txt") || LOOSE.contains(&export);
     if !file.is_inside || (is_loose && !file.is_packed) {
         return None;
     }
@@ -230,6 +240,19 @@ mod tests {
                 ("a/x.zip.pdf", page, false),
             ]),
             [1, 2]
+        );
+        assert_eq!(
+            left(&[
+                (
+                    "a/x.zip/Streaming_History_Audio_2024.json",
+                    Export::SPOTIFY,
+                    true
+                ),
+                ("a/x.zip/ReadMeFirst.pdf", page, true),
+                ("b/StreamingHistory0.json", Export::SPOTIFY, false),
+                ("b/plan.pdf", page, false),
+            ]),
+            [1]
         );
         assert_eq!(
             left(&[

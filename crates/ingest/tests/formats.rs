@@ -56,7 +56,7 @@ pub(crate) fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("exports/cases.json")).unwrap()
 }
 
-fn fixture(folder: &str) -> PathBuf {
+pub(crate) fn fixture(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/exports")
         .join(folder)
@@ -109,7 +109,8 @@ pub(crate) fn sorted(export: Export, contents: &Contents) -> (Vec<&Member>, usiz
 
 pub(crate) fn import(store: &Memory, export: Export, files: &[&Member]) -> ImportReport {
     let connection = connection();
-    let mut import = Import::new(store, &connection, BatchLimits::default());
+    let import = Import::new(store, &connection, BatchLimits::default());
+    let mut import = import.comparing_ages(&store.declaration, NOW);
     let companions = Companions::default();
     let existing: Option<(&dyn Records, &ConnectionId)> = Some((store, &connection));
     let acceptor = store
@@ -119,6 +120,7 @@ pub(crate) fn import(store: &Memory, export: Export, files: &[&Member]) -> Impor
         let mut importer = export.importer(input(member, None), &acceptor, &companions);
         import.run(importer.as_mut(), None, &mut |_| {}).unwrap();
     }
+    import.finish(NOW).unwrap();
     import.into_report()
 }
 

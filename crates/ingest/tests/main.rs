@@ -1,6 +1,7 @@
 //! Importing: each format, and the rules that hold for all of them, in one program that is linked once.
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
+mod ages;
 mod archives;
 mod browser;
 mod calendar;

@@ -24,7 +24,9 @@ pub struct Change {
 pub enum ChangeOp {
     /// Adds the record or replaces its content.
     Upsert(RecordBody),
-    /// The same, also where the owner deleted the record before.
+    /// Adds the record; one that is there with other content stays as it is.
+    Add(RecordBody),
+    /// The same as an upsert, also where the owner deleted the record before.
     Revive(RecordBody),
     /// Leaves a tombstone.
     Delete,
@@ -40,6 +42,8 @@ pub enum Applied {
     Updated,
     /// The content was equal as JSON; nothing was written.
     Unchanged,
+    /// The content is another, which was to stay; nothing was written.
+    LeftAsItIs,
     /// The record is now a tombstone.
     Deleted,
     /// There was nothing to delete.
@@ -255,6 +259,11 @@ pub(crate) fn replacing(current: Option<&str>, body: &RecordBody, append_only: b
         Some(_) if append_only => Applied::AppendOnlyConflict,
         Some(_) => Applied::Updated,
     }
+}
+
+/// Whether adding this leaves what is there as it is.
+pub(crate) fn stays(current: Option<&str>, body: &RecordBody) -> bool {
+    current.is_some_and(|data| !contract::json::same_value(data, body.as_str()))
 }
 
 pub trait Records {

@@ -83,7 +83,8 @@ pub(crate) struct Options {
     /// Bring back records that were deleted with `pdpp delete`
     #[arg(long)]
     revive: bool,
-    /// Delete records that are there and that the files do not have, in the streams of which they have some
+    /// Make all as the files have it: delete records that they do not have, in the streams of which they have some, and take those
+    /// that they have, also where what is there is newer
     #[arg(long)]
     prune: bool,
     /// Keep the pictures of photos, not only what is said of them

@@ -15,6 +15,10 @@ use super::{Limits, SkipReason};
 const FIRST_MEMBER: &[u8] = b"PK\x03\x04";
 const NO_MEMBER: &[u8] = b"PK\x05\x06";
 
+/// The list of what is in an archive stands at its end.
+const NO_END: &str =
+    "the end of the archive is missing, as where a download broke off; get the whole archive";
+
 /// A member of an archive.
 #[derive(Clone)]
 pub(super) struct ZipPart {
@@ -47,7 +51,7 @@ pub(super) fn is_zip(bytes: &Bytes) -> io::Result<bool> {
 pub(super) fn list(bytes: &Bytes, limits: &Limits) -> io::Result<Vec<Entry>> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let located = ZipLocator::new().locate_in_reader(bytes.clone(), &mut buffer, bytes.len());
-    let archive = Arc::new(located.map_err(|(_, error)| io::Error::other(error))?);
+    let archive = Arc::new(located.map_err(|_| io::Error::other(NO_END))?);
     let mut listed = Vec::new();
     let mut entries = archive.entries(&mut buffer);
     let mut ranges = Vec::new();

@@ -25,7 +25,10 @@ pub(super) struct Present {
 impl Present {
     pub(super) fn note(&mut self, batch: &[Change]) {
         for change in batch {
-            if matches!(change.op, ChangeOp::Upsert(_) | ChangeOp::Revive(_)) {
+            if matches!(
+                change.op,
+                ChangeOp::Upsert(_) | ChangeOp::Add(_) | ChangeOp::Revive(_)
+            ) {
                 self.keys.insert(hash(&change.stream, &change.key));
                 if !self.streams.contains(&change.stream) {
                     self.streams.insert(change.stream.clone());
@@ -44,7 +47,7 @@ fn hash(stream: &StreamName, key: &RecordKey) -> u64 {
 impl Import<'_> {
     /// Deletes the records that were there and did not come, in the streams of which some came. An input that was not taken
     /// whole deletes nothing: what could not be read is not gone.
-    pub fn prune(&mut self, now: Instant) -> Result<(), StoreError> {
+    pub(super) fn prune(&mut self, now: Instant) -> Result<(), StoreError> {
         let Some(present) = self.present.take() else {
             return Ok(());
         };

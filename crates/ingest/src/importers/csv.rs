@@ -13,7 +13,7 @@ use std::io::{self, BufRead};
 
 pub(crate) use columns::Columns;
 pub(crate) use rows::Rows;
-pub(crate) use text::Encoding;
+pub(crate) use text::{Encoding, Text};
 
 use crate::accept::Acceptor;
 use crate::error::InputError;

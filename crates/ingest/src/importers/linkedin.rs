@@ -23,7 +23,11 @@ pub(crate) const EXPORT: Known = Known {
         let claims = companions.claims.clone();
         let is_header =
             |cells: &[String]| TABLES.iter().any(|(columns, _)| names_all(cells, columns));
-        Cut::Named(is_header).importer(input.into_reader(), acceptor, LinkedIn { claims })
+        let converter = LinkedIn {
+            claims,
+            nameless: 0,
+        };
+        Cut::Named(is_header).importer(input.into_reader(), acceptor, converter)
     },
 };
 
@@ -249,6 +253,8 @@ const MOST_EQUAL: usize = 100;
 
 struct LinkedIn {
     claims: Claims,
+    /// People of whom nothing but a day is told.
+    nameless: u64,
 }
 
 impl Converter for LinkedIn {
@@ -256,11 +262,19 @@ impl Converter for LinkedIn {
         let row = NamedRow::read(piece)?;
         let table = TABLES.iter().find(|(columns, _)| row.has(columns));
         let (_, take) = table.ok_or_else(|| malformed("it is no table of LinkedIn"))?;
-        take(&row, &self.claims, made)
+        take(&row, &self.claims, made)?;
+        self.nameless += u64::from(made.is_empty());
+        Ok(())
     }
 
     fn note(&self) -> Option<String> {
-        // Tables are empty in many archives.
-        Some(names_only())
+        if self.nameless == 0 {
+            // Tables are empty in many archives.
+            return Some(names_only());
+        }
+        let people = self.nameless;
+        Some(format!(
+            "connections without name and address, as of closed accounts, are left out: {people}"
+        ))
     }
 }

@@ -7,7 +7,7 @@ use super::html;
 use super::json_members::{list, moment, text};
 use super::named_rows::NamedRow;
 use super::outline::first_members;
-use super::pieces::{Converter, Cut, Made, malformed, parse_json};
+use super::pieces::{Converter, Cut, Made, malformed, names_only, parse_json};
 use super::social::{self, Like, Person, Post};
 use crate::exports::{Candidate, Declared, Known, Verdict};
 use crate::rejection::Rejection;
@@ -229,5 +229,10 @@ impl Converter for Mastodon {
                 kind.unwrap_or_default()
             ))),
         }
+    }
+
+    fn note(&self) -> Option<String> {
+        // Lists are empty in many archives.
+        Some(names_only())
     }
 }

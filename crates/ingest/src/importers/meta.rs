@@ -11,7 +11,7 @@ use std::io::BufRead as _;
 
 use serde_json::Value;
 
-use self::conversations::{Conversation, before_the_end, millis_of};
+use self::conversations::Conversation;
 use self::lists::{Listed, MEMBERS, OF_PEOPLE, listed_in};
 use self::recognising::{is_of_instagram, recognise};
 pub(crate) use self::texts::mended_text;
@@ -76,13 +76,11 @@ fn importer<'a>(
     // What cannot be read is told when it is read.
     let members = reader.fill_buf().map(members_of).unwrap_or_default();
     let mut members = members.iter();
-    // How a conversation is called stands behind its messages. Who is in it may take more than what is looked at here.
-    let cut = if members.any(|name| name == "participants" || name == "messages") {
-        Cut::Whole
-    } else {
-        Cut::Members(&MEMBERS)
-    };
-    cut.importer(reader, acceptor, converter)
+    // Who is in a conversation may take more than what is looked at here.
+    if members.any(|name| name == "participants" || name == "messages") {
+        return conversations::importer(reader, acceptor, converter);
+    }
+    Cut::Members(&MEMBERS).importer(reader, acceptor, converter)
 }
 
 struct Meta {
@@ -105,49 +103,35 @@ impl Meta {
         }
     }
 
-    fn conversation(&mut self, value: &Value, made: &mut Made) {
-        let chat = Conversation::read(value, &self.path);
-        let mut messages: Vec<&Value> = list(value, "messages").iter().collect();
-        let first_last = (messages.first(), messages.last());
-        if let (Some(first), Some(last)) = first_last
-            && (millis_of(first) >= millis_of(last) || millis_of(last).is_none())
-        {
-            // The newest comes first, and equal keys are numbered as time goes on.
-            messages.reverse();
-        }
-        for message in messages {
-            let Some(millis) = millis_of(message) else {
-                made.reject("a message has no time in 'timestamp_ms'");
-                continue;
-            };
-            let author = text(message, "sender_name").or_else(|| text(message, "senderName"));
-            let telling = format!("{}\n{}", chat.id, author.unwrap_or_default());
-            let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
-            let files = kinds.iter().flat_map(|kind| list(message, kind));
-            let files = files.filter_map(|file| text(file, "uri").map(last_part));
-            let share = message.get("share").unwrap_or(&Value::Null);
-            let link = text(share, "link");
-            let reactions = list(message, "reactions").iter();
-            let reactions = reactions.filter_map(|one| text(one, "reaction"));
-            let said = text(message, "content").or_else(|| text(message, "text"));
-            // What was passed on has words of its own.
-            let passed_on = text(share, "share_text").filter(|shared| Some(*shared) != said);
-            let said: Vec<&str> = said.into_iter().chain(passed_on).collect();
-            let one = Message {
-                id: self.key(&millis.to_string(), &telling),
-                conversation_id: chat.id.clone(),
-                conversation: Some(chat.title.clone()),
-                participants: chat.people.clone(),
-                author: author.map(str::to_owned),
-                sent_at: millis_to_moment(millis),
-                text: Some(said.join("\n")),
-                links: link.map(str::to_owned).into_iter().collect(),
-                files: files.collect(),
-                reactions: reactions.map(str::to_owned).collect(),
-                ..Message::default()
-            };
-            made.add("messages", one.record());
-        }
+    /// A message, of which its conversation told when it was sent.
+    fn message(&mut self, message: &Value, millis: i64, chat: &Conversation, made: &mut Made) {
+        let author = text(message, "sender_name").or_else(|| text(message, "senderName"));
+        let telling = format!("{}\n{}", chat.id, author.unwrap_or_default());
+        let kinds = ["photos", "videos", "audio_files", "files", "gifs", "media"];
+        let files = kinds.iter().flat_map(|kind| list(message, kind));
+        let files = files.filter_map(|file| text(file, "uri").map(last_part));
+        let share = message.get("share").unwrap_or(&Value::Null);
+        let link = text(share, "link");
+        let reactions = list(message, "reactions").iter();
+        let reactions = reactions.filter_map(|one| text(one, "reaction"));
+        let said = text(message, "content").or_else(|| text(message, "text"));
+        // What was passed on has words of its own.
+        let passed_on = text(share, "share_text").filter(|shared| Some(*shared) != said);
+        let said: Vec<&str> = said.into_iter().chain(passed_on).collect();
+        let one = Message {
+            id: self.key(&millis.to_string(), &telling),
+            conversation_id: chat.id.clone(),
+            conversation: Some(chat.title.clone()),
+            participants: chat.people.clone(),
+            author: author.map(str::to_owned),
+            sent_at: millis_to_moment(millis),
+            text: Some(said.join("\n")),
+            links: link.map(str::to_owned).into_iter().collect(),
+            files: files.collect(),
+            reactions: reactions.map(str::to_owned).collect(),
+            ..Message::default()
+        };
+        made.add("messages", one.record());
     }
 
     /// An entry of Facebook: a reaction, or a post or a comment.
@@ -437,20 +421,7 @@ fn labelled_reaction(value: &Value, made: &mut Made) {
 
 impl Converter for Meta {
     fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
-        let value = match serde_json::from_slice::<Value>(piece) {
-            Err(error) if error.is_eof() => {
-                self.conversation(&mended(before_the_end(piece)), made);
-                let why = "the file ends too early. What stood before is imported; export it anew and import it again";
-                return Err(malformed(why));
-            }
-            Err(error) => return Err(malformed(format!("it is not JSON: {error}"))),
-            Ok(value) => mended(value),
-        };
-        if value.get("messages").is_some() {
-            self.conversation(&value, made);
-            return Ok(());
-        }
-        self.element(&value, made)
+        self.element(&mended(parse_json(piece)?), made)
     }
 
     fn convert_in(&mut self, member: &str, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {

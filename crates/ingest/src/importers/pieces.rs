@@ -38,10 +38,19 @@ pub(crate) trait Converter {
     /// Makes records of what the pieces said together, after the last one.
     fn finish(&mut self, _made: &mut Made) {}
 
+    /// What refuses the rest of a file that breaks off, where what stood before it is whole. Else the file as a whole counts as broken.
+    fn broken_off(&self) -> Option<Rejection> {
+        None
+    }
+
     fn note(&self) -> Option<String> {
         None
     }
 }
+
+/// Said of a file that breaks off, where what stood before it is whole.
+pub(crate) const BROKEN_OFF: &str =
+    "the file ends too early. What stood before is imported; export it anew and import it again";
 
 /// The note on a file that only names what others refer to: that it became no record needs no words.
 pub(crate) fn names_only() -> String {
@@ -65,8 +74,6 @@ struct MadeItem {
 
 /// What of a record that is there stays, where another file told it before.
 pub(crate) enum Kept {
-    /// All of it, where this member tells a later day.
-    Later(&'static str),
     /// These members.
     Members(&'static [&'static str]),
     /// The key that an earlier release gave it, if these members are the same.
@@ -86,20 +93,15 @@ impl Kept {
         let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
             return record;
         };
-        let day = |record: &Value, name: &str| {
-            let day = record.get(name).and_then(Value::as_str);
-            day.map(str::to_owned)
-        };
         let are_same = |names: &[&str]| {
             let mut names = names.iter();
             names.all(|name| stored.get(name) == record.get(name))
         };
         match self {
             Self::Whole(_, same) if are_same(same) => return stored,
-            Self::Later(name) if day(&stored, name) > day(&record, name) => return stored,
             Self::Members(names) => keep(&mut record, &stored, names),
             Self::Key(_, same) if are_same(same) => keep(&mut record, &stored, &["id"]),
-            Self::Whole(..) | Self::Later(_) | Self::Key(..) => {}
+            Self::Whole(..) | Self::Key(..) => {}
         }
         record
     }
@@ -140,6 +142,10 @@ impl Made {
         if let Some(item) = self.items.last_mut() {
             item.file = Some((blob, media_type.to_owned(), bytes.to_vec()));
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     pub(crate) fn reject(&mut self, message: impl Into<String>) {
@@ -400,7 +406,16 @@ impl<R: BufRead, C: Converter> PieceImporter<'_, R, C> {
     /// Takes the next piece apart. Says no at the end.
     fn advance(&mut self) -> Result<bool, InputError> {
         let mut made = Made::default();
-        let Some((line, piece)) = self.pieces.next()? else {
+        let next = match self.pieces.next() {
+            Err(InputError::Broken { line, message }) => {
+                let refused = self.converter.broken_off();
+                let refused = refused.ok_or(InputError::Broken { line, message })?;
+                self.ready.push_back(Item::new(line, 0, Err(refused)));
+                None
+            }
+            next => next?,
+        };
+        let Some((line, piece)) = next else {
             return Ok(false);
         };
         self.line = line;

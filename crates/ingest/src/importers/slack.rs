@@ -150,7 +150,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
             Verdict::Before(1)
         }
         _ if has_time && has("type") && (has_user || has("text")) => Verdict::Takes,
-        "canvases.json" | "lists.json" if has("id") && has("title") => Verdict::Takes,
+        "canvases.json" | "lists.json" if has("id") && (has("title") || has("name")) => {
+            Verdict::Takes
+        }
         _ if has("id") && has("filetype") && has("url_private") => Verdict::Takes,
         name if LEFT.contains(&name) => {
             Verdict::Leaves("parts of a Slack export that hold no messages")

@@ -12,7 +12,7 @@ use store::records::Change;
 
 use crate::accept::Acceptor;
 use crate::error::InputError;
-use crate::exports::{Declared, Known};
+use crate::exports::{Declared, Known, Verdict};
 use crate::importer::{Importer, Item};
 use crate::importers::outline::Outline;
 use crate::lines::MAX_LINE_BYTES;
@@ -32,7 +32,13 @@ pub(crate) const EXPORT: Known = Known {
     },
     origin: "Telegram Desktop: Settings > Advanced > Export Telegram data, or a chat's menu > Export chat history; format: machine-readable JSON",
     contents: "messages, chats and contacts; files are named, not kept",
-    recognise: |file| recognise(file.head).into(),
+    recognise: |file| match recognise(file.head) {
+        true => Verdict::Takes,
+        false if is_page(file.head) => {
+            Verdict::Leaves("pages of Telegram; export the chat as machine-readable JSON")
+        }
+        false => Verdict::Unlike,
+    },
     importer: |input, acceptor, _| Box::new(TelegramImporter::new(input.into_reader(), acceptor)),
 };
 
@@ -253,6 +259,12 @@ impl<R: BufRead> TelegramImporter<'_, R> {
     }
 }
 
+/// Whether it is a chat as a page, which Telegram writes unless it is asked for JSON.
+fn is_page(head: &[u8]) -> bool {
+    let has = |text: &str| memchr::memmem::find(head, text.as_bytes()).is_some();
+    has("<title>Exported Data</title>") && has("class=\"page_wrap")
+}
+
 /// Whether a file begins as an export of Telegram does: with what Telegram says about itself, or with the members of
 /// one chat. `head` may be cut anywhere.
 pub(crate) fn recognise(head: &[u8]) -> bool {
@@ -373,5 +385,7 @@ mod tests {
         ] {
             assert_eq!(recognise(head.as_bytes()), known, "{head}");
         }
+        let page = b"<html><title>Exported Data</title><body><div class=\"page_wrap\">";
+        assert!(is_page(page) && !recognise(page) && !is_page(b"<title>Exported Data</title>"));
     }
 }

@@ -6,6 +6,7 @@
 //! the phone's, without offset. Messages of one minute get a millisecond more each, which keeps their order.
 
 mod content;
+mod file_names;
 mod halves;
 mod identity;
 mod messages;
@@ -32,7 +33,7 @@ pub(crate) use identity::nameless_key;
 use identity::{By, Name, Sample};
 use messages::{Message, Messages};
 use order::{DateOrder, Evidence};
-use stamp::{Clock, LocalTime, is_mark};
+use stamp::{Clock, LocalTime, Stamp, is_mark};
 
 /// How far is read ahead to find a date that tells its order.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
@@ -450,20 +451,40 @@ pub(crate) fn recognise(head: &[u8], file_name: &str) -> bool {
     named || from_android || from_iphone || (stamp.is_bracketed() && is_talk(&head))
 }
 
-/// Whether people speak in lines that begin with a time in brackets. Programs that log write the year first, with dashes, and no names.
+/// Whether people speak in lines that begin with a time in brackets. Programs that log write the year first, with dashes, as some
+/// phones do; but not that different people take turns, and nobody else says anything.
 fn is_talk(head: &str) -> bool {
-    let levels = [
-        "error", "warn", "warning", "info", "debug", "trace", "notice", "fatal",
-    ];
     let said = head.lines().filter_map(stamp::read);
-    let said = said.filter(|(stamp, rest)| {
-        let author = content::split_author(rest).0.unwrap_or_default();
-        let is_name = author.chars().count() <= 40 && author.chars().any(char::is_alphabetic);
-        !(stamp.is_dashed() && stamp.is_year_first())
-            && is_name
-            && !levels.contains(&author.to_lowercase().as_str())
-    });
-    said.take(2).count() == 2
+    let said = said.filter_map(|(stamp, rest)| Some((stamp, content::split_author(rest).0?)));
+    let said: Vec<(Stamp, &str)> = said.collect();
+    let is_like_a_log = |stamp: &Stamp| stamp.is_dashed() && stamp.is_year_first();
+    if !said.iter().all(|(stamp, _)| is_like_a_log(stamp)) {
+        let named = said.iter().filter(|(_, author)| is_name(author));
+        return named.take(2).count() == 2;
+    }
+    let first = said.first().map(|(_, author)| *author);
+    let has_others = said.iter().any(|(_, author)| Some(*author) != first);
+    has_others && said.iter().all(|(_, author)| is_person(author))
+}
+
+/// Words by which programs begin what they log.
+const LEVELS: [&str; 8] = [
+    "error", "warn", "warning", "info", "debug", "trace", "notice", "fatal",
+];
+
+fn is_name(author: &str) -> bool {
+    author.chars().count() <= 40
+        && author.chars().any(char::is_alphabetic)
+        && !LEVELS.contains(&author.to_lowercase().as_str())
+}
+
+/// Whether it is written as the names of people are, or as the number of a telephone.
+fn is_person(author: &str) -> bool {
+    let author = author.replace(is_mark, "");
+    let is_number = author.starts_with('+');
+    let is_part = |c: char| !c.is_ascii_punctuation() || " -'+().&".contains(c);
+    let begins_small = author.starts_with(|c: char| c.is_ascii_lowercase());
+    is_number || (is_name(&author) && !begins_small && author.chars().all(is_part))
 }
 
 #[cfg(test)]
@@ -497,6 +518,16 @@ mod tests {
                 "[31-12-2023 21:15:07] Anna: x\n[31-12-2023 21:15:09] Ben: y\n",
                 "notes.txt",
                 true,
+            ),
+            (
+                "[2023-12-31 21:15:07] Anna: x\n[2023-12-31, 9:15:09 PM] Ben O'Neill: y\n",
+                "notes.txt",
+                true,
+            ),
+            (
+                "[2023-12-31 21:15:07] Anna: x\n[2023-12-31 21:15:09] WARN: y\n",
+                "app.log",
+                false,
             ),
             (
                 "[2023-12-31 21:15:07] main: x\n[2023-12-31 21:15:09] main: y\n",

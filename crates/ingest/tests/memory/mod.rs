@@ -23,8 +23,8 @@ use serde_json::Value;
 use store::StoreError;
 use store::catalog::StreamRef;
 use store::records::{
-    Applied, Change, ChangeOp, ChangesPage, ChangesRequest, OrderBy, PagePosition, PageRequest,
-    Purged, Records, Revision, SortValue, StoredPage, StoredRecord,
+    Applied, Change, ChangeOp, ChangesPage, ChangesRequest, Direction, OrderBy, PagePosition,
+    PageRequest, Purged, Records, Revision, SortValue, StoredPage, StoredRecord,
 };
 
 /// 2026-03-01T10:00:00Z
@@ -129,27 +129,65 @@ impl Memory {
         match &change.op {
             ChangeOp::DeleteByOwner => drop(disowned.insert(place.clone())),
             ChangeOp::Revive(_) => drop(disowned.remove(&place)),
-            ChangeOp::Upsert(_) if disowned.contains(&place) => return Applied::KeptDeleted,
-            ChangeOp::Upsert(_) | ChangeOp::Delete => {}
+            ChangeOp::Upsert(_) | ChangeOp::Add(_) if disowned.contains(&place) => {
+                return Applied::KeptDeleted;
+            }
+            ChangeOp::Upsert(_) | ChangeOp::Add(_) | ChangeOp::Delete => {}
         }
+        let adds_only = matches!(change.op, ChangeOp::Add(_));
         match change.op {
             ChangeOp::Delete | ChangeOp::DeleteByOwner => match records.remove(&place) {
                 Some(_) => Applied::Deleted,
                 None => Applied::AlreadyAbsent,
             },
-            ChangeOp::Upsert(body) | ChangeOp::Revive(body) => {
+            ChangeOp::Upsert(body) | ChangeOp::Add(body) | ChangeOp::Revive(body) => {
                 let applied = match records.get(&place) {
                     None => Applied::Added,
                     Some((_, held)) if contract::json::same_value(held, body.as_str()) => {
                         return Applied::Unchanged;
                     }
                     Some(_) if append_only => return Applied::AppendOnlyConflict,
+                    Some(_) if adds_only => return Applied::LeftAsItIs,
                     Some(_) => Applied::Updated,
                 };
                 records.insert(place, (change.emitted_at, body.into_string()));
                 applied
             }
         }
+    }
+}
+
+impl Memory {
+    /// All records with a time before the one asked for, the newest first.
+    fn newest_first(
+        &self,
+        stream: &StreamRef,
+        request: &PageRequest,
+    ) -> Result<StoredPage, StoreError> {
+        assert_eq!(request.direction, Direction::Descending);
+        let Some(SortValue::Integer(before)) = request.after.as_ref().map(|after| after.sort)
+        else {
+            unreachable!("imports look back from a moment")
+        };
+        let declared = self.declaration.stream(stream.stream.as_str()).unwrap();
+        let time = declared.cursor_field.as_ref().unwrap().as_str();
+        let keys = self.records.borrow();
+        let keys = keys.keys().filter(|(of, _)| *of == stream.stream);
+        let mut dated = Vec::new();
+        for (_, key) in keys {
+            let mut record = self.get(stream, key)?.unwrap();
+            let body: Value = serde_json::from_str(&record.body).unwrap();
+            let at = body[time].as_str().and_then(Instant::parse);
+            if let Some(at) = at.filter(|at| at.0 < before) {
+                record.position.sort = SortValue::Integer(at.0);
+                dated.push((at, record));
+            }
+        }
+        dated.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        Ok(StoredPage {
+            records: dated.into_iter().map(|(_, record)| record).collect(),
+            is_last: true,
+        })
     }
 }
 
@@ -187,7 +225,9 @@ impl Records for Memory {
     }
 
     fn page(&self, stream: &StreamRef, request: &PageRequest) -> Result<StoredPage, StoreError> {
-        assert_eq!(request.by, OrderBy::Key, "imports read pages by key only");
+        if request.by == OrderBy::Cursor {
+            return self.newest_first(stream, request);
+        }
         let after = request.after.as_ref().map(|after| after.key.as_str());
         let records = self.records.borrow();
         let mut keys: Vec<RecordKey> = records

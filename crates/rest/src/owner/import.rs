@@ -189,7 +189,11 @@ fn run(
             Import::dry(existing, &plan.declaration, plan.limits)
         }
     };
-    import = import.reviving(plan.revives).pruning(plan.prunes);
+    let now = service.reader_settings.clock.now();
+    import = import
+        .reviving(plan.revives)
+        .pruning(plan.prunes)
+        .comparing_ages(&plan.declaration, now);
     let mut running = Running {
         service,
         plan,
@@ -201,8 +205,8 @@ fn run(
     let mut stopped = running.import_all(&mut import, files).err();
     let names = running.names;
     if stopped.is_none() {
-        let pruned = import.prune(service.reader_settings.clock.now());
-        stopped = pruned.err().map(|error| Refusal::from(&error));
+        let finished = import.finish(service.reader_settings.clock.now());
+        stopped = finished.err().map(|error| Refusal::from(&error));
     }
     let (report, samples) = import.into_report_and_samples();
     let mut lagging = None;

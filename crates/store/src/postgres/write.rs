@@ -18,7 +18,7 @@ use super::{Owner, PostgresStore};
 use crate::index::engine::{NewContent, Staged};
 use crate::index::sources::{BatchStreams, Sources, StreamEntry};
 use crate::record_digest::Content;
-use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
+use crate::records::{Applied, Change, ChangeOp, SortValue, replacing, stays};
 use crate::{Result, StoreError, stop};
 
 /// A record within its stream.
@@ -286,8 +286,19 @@ impl Writing {
                 self.owner_deleted.remove(&place);
                 self.put(&entry, place, body, change.emitted_at)
             }
-            ChangeOp::Upsert(_) if self.owner_deleted.contains(&place) => Applied::KeptDeleted,
-            ChangeOp::Upsert(body) => self.put(&entry, place, body, change.emitted_at),
+            ChangeOp::Upsert(_) | ChangeOp::Add(_) if self.owner_deleted.contains(&place) => {
+                Applied::KeptDeleted
+            }
+            ChangeOp::Add(body)
+                if self.states.get(&place).is_some_and(|state| {
+                    !state.is_damaged && stays(state.body.as_deref(), &body)
+                }) =>
+            {
+                Applied::LeftAsItIs
+            }
+            ChangeOp::Upsert(body) | ChangeOp::Add(body) => {
+                self.put(&entry, place, body, change.emitted_at)
+            }
         }
     }
 

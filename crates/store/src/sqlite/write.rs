@@ -17,7 +17,7 @@ use crate::disk_space;
 use crate::index::engine::{NewContent, Staged};
 use crate::index::sources::{BatchStreams, StreamEntry};
 use crate::record_digest::Content;
-use crate::records::{Applied, Change, ChangeOp, SortValue, replacing};
+use crate::records::{Applied, Change, ChangeOp, SortValue, replacing, stays};
 use crate::{Result, StoreError};
 
 impl EmbeddedStore {
@@ -55,7 +55,9 @@ impl EmbeddedStore {
 /// How much disk space a batch may take: in the log, in the file, and in the index.
 fn room_for(batch: &[Change]) -> u64 {
     let bytes = batch.iter().map(|change| match &change.op {
-        ChangeOp::Upsert(body) | ChangeOp::Revive(body) => body.as_str().len() as u64,
+        ChangeOp::Upsert(body) | ChangeOp::Add(body) | ChangeOp::Revive(body) => {
+            body.as_str().len() as u64
+        }
         ChangeOp::Delete | ChangeOp::DeleteByOwner => 0,
     });
     bytes.sum::<u64>().saturating_mul(3)
@@ -113,10 +115,19 @@ impl<'a> Writing<'a> {
                 let emitted_at = change.emitted_at;
                 self.put(transaction, entry, &key, NewContent { body, emitted_at })
             }
-            ChangeOp::Upsert(_) if self.is_deleted_by_owner(transaction, entry.id, &key)? => {
+            ChangeOp::Upsert(_) | ChangeOp::Add(_)
+                if self.is_deleted_by_owner(transaction, entry.id, &key)? =>
+            {
                 Ok(Applied::KeptDeleted)
             }
-            ChangeOp::Upsert(body) => {
+            ChangeOp::Add(body)
+                if current(transaction, entry.id, &key)?.is_some_and(|current| {
+                    !current.is_damaged && stays(current.data.as_deref(), &body)
+                }) =>
+            {
+                Ok(Applied::LeftAsItIs)
+            }
+            ChangeOp::Upsert(body) | ChangeOp::Add(body) => {
                 let emitted_at = change.emitted_at;
                 self.put(transaction, entry, &key, NewContent { body, emitted_at })
             }

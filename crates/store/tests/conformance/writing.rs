@@ -1,7 +1,7 @@
 //! What a batch does, in order, all of it or nothing, and how content is kept.
 
 use contract::key::RecordKey;
-use store::records::{Applied, ChangesRequest};
+use store::records::{Applied, ChangeOp, ChangesRequest};
 use store::{Store, StoreError};
 
 use crate::fixture::{
@@ -113,6 +113,31 @@ fn directives_for_one_key_apply_in_the_order_of_the_batch() {
         for gone in ["first", "second", "other"] {
             assert!(store.found(gone).is_empty());
         }
+    });
+}
+
+#[test]
+fn what_is_only_added_leaves_what_is_there_as_it_is() {
+    on_every_mailbox(|store| {
+        let add = |subject: &str| {
+            let mut change = message("m1", subject, "");
+            if let ChangeOp::Upsert(body) = change.op {
+                change.op = ChangeOp::Add(body);
+            }
+            change
+        };
+        let applied = store.put(vec![add("first"), add("first"), add("second")]);
+        assert_eq!(
+            applied,
+            [Applied::Added, Applied::Unchanged, Applied::LeftAsItIs]
+        );
+        assert_eq!(store.found("first"), ["m1"]);
+        store.put(vec![delete("messages", "m1")]);
+        assert_eq!(store.put(vec![add("third")]), [Applied::Added]);
+        let mut gone = delete("messages", "m1");
+        gone.op = ChangeOp::DeleteByOwner;
+        let applied = store.put(vec![gone, add("fourth")]);
+        assert_eq!(applied, [Applied::Deleted, Applied::KeptDeleted]);
     });
 }
 

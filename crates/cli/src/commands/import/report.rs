@@ -142,6 +142,12 @@ fn print_asides(report: &ImportReport, dry: bool, output: Output) {
             HumanCount(report.pruned)
         ));
     }
+    if report.kept_newer > 0 {
+        output.note(&format!(
+            "Left as they are because what is here is newer: {}; --prune makes all as the import has it.",
+            HumanCount(report.kept_newer)
+        ));
+    }
     if report.kept_deleted > 0 {
         output.note(&format!(
             "Left out because you deleted them here: {}; --revive brings them back.",

@@ -1,7 +1,7 @@
 //! Statements as SWIFT has them: MT940. A line begins with a tag between colons or goes on with the one before; `:61:` is a transaction
 //! and `:86:` what is said of it.
 
-use super::records::{Account, Statements, Transaction, compact_day, signed};
+use super::records::{Account, BROKEN_OFF, Statements, Transaction, compact_day, signed};
 
 pub(super) fn is_statement(head: &str) -> bool {
     let has = |tag: &str| head.lines().any(|line| line.starts_with(tag));
@@ -19,6 +19,7 @@ struct Field<'t> {
 pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     let mut account = Account::default();
     let mut open: Option<Transaction> = None;
+    let mut is_inside = false;
     for field in fields(text) {
         let first = field.lines.first().copied().unwrap_or_default();
         if field.tag == "86" {
@@ -39,13 +40,18 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
                     ..Account::default()
                 };
             }
-            "60F" | "60M" => account.currency = first.get(7..10).map(str::to_owned),
+            "60F" | "60M" => {
+                account.currency = first.get(7..10).map(str::to_owned);
+                is_inside = true;
+            }
             "61" => match transaction(&field.lines, &account) {
                 Some(transaction) => open = Some(transaction),
                 None => statements.reject(format!("the line ':61:{first}' is no transaction")),
             },
             // What a page of a statement ends with is no balance of a day.
+            "62M" => is_inside = false,
             "62F" => {
+                is_inside = false;
                 let (side, rest) = first.split_at_checked(1).unwrap_or_default();
                 account.balance_on = compact_day(rest, 2);
                 account.currency = rest
@@ -60,6 +66,9 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     }
     if let Some(transaction) = open {
         statements.transaction(transaction);
+    }
+    if is_inside {
+        statements.reject(BROKEN_OFF);
     }
 }
 

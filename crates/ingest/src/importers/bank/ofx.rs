@@ -1,6 +1,6 @@
 //! OFX and Quicken's QFX: SGML up to version 1, XML from version 2 on. Their elements are the same.
 
-use super::records::{Account, Statements, Transaction, compact_day, decimal};
+use super::records::{Account, BROKEN_OFF, Statements, Transaction, compact_day, decimal};
 use crate::importers::markup::{Element, Markup};
 
 pub(super) fn is_ofx(head: &str) -> bool {
@@ -40,6 +40,9 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
     // The file was cut inside of a statement.
     if !account.id.is_empty() {
         statements.account(&account);
+    }
+    if !text.trim_end().to_ascii_uppercase().ends_with("</OFX>") {
+        statements.reject(BROKEN_OFF);
     }
 }
 

@@ -131,8 +131,11 @@ pub(super) fn read(text: &str, statements: &mut Statements<'_>) {
         return;
     };
     let mut table = Vec::new();
-    while let Ok(Some(cells)) = rows.next_cells() {
-        table.push(cells);
+    while let Ok(Some((_, cells))) = rows.next_texts() {
+        match cells {
+            Ok(cells) => table.push(cells),
+            Err(rejection) => statements.reject(rejection.message),
+        }
     }
     let date = position(&header, "Date").unwrap_or_default();
     let days = table

@@ -1,7 +1,7 @@
 //! QIF, the format of old programs for money: a line for each member, which its first letter names, and `^` after each transaction.
 //! It says neither the currency nor the order of dates.
 
-use super::records::{Account, Statements, Transaction, decimal, order_of};
+use super::records::{Account, BROKEN_OFF, Statements, Transaction, decimal, order_of};
 use crate::table;
 
 /// Lists of transactions; all other lists hold categories, securities and the like.
@@ -52,6 +52,9 @@ pub(super) fn read(text: &str, stem: &str, statements: &mut Statements<'_>) {
         } else if lines.len() < 1_000 {
             lines.push(line);
         }
+    }
+    if is_transactions(&list) && lines.iter().any(|line| !line.trim().is_empty()) {
+        statements.reject(BROKEN_OFF);
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::importers::json_members::some_text;
+pub(super) use crate::importers::pieces::BROKEN_OFF;
 use crate::importers::pieces::{Kept, Made};
 use crate::readable_key::readable_key;
 use crate::table::{self, DateOrder};
@@ -105,7 +106,7 @@ impl<'m> Statements<'m> {
     }
 
     fn add_account(&mut self, account: &Account) {
-        self.made.add_keeping(
+        self.made.add(
             "accounts",
             json!({
                 "id": readable_key(&account.id),
@@ -117,7 +118,6 @@ impl<'m> Statements<'m> {
                 "balance": account.balance.as_deref().and_then(exact),
                 "balance_on": account.balance_on,
             }),
-            Kept::Later("balance_on"),
         );
     }
 

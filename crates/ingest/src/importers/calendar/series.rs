@@ -13,7 +13,7 @@ use super::recurrence::{Horizon, Series, is_id_within};
 use super::times::EventTime;
 use super::{Calendar, shortened_uid};
 use crate::accept::Acceptor;
-use crate::importer::{ExistingRecords, Item, Stopped};
+use crate::importer::{ExistingRecords, Item, Stopped, is_older};
 use crate::importers::content_lines::{Component, key_of};
 
 /// Bytes of recurring events that wait at a time. Those beyond are imported without their occurrences.
@@ -140,6 +140,11 @@ impl SeriesStore {
             self.unreadable += 1;
             return vec![item(acceptor.record("events", &event.record))];
         };
+        // An older export of the event tells nothing of when it takes place now.
+        let stored = acceptor.stored("events", &key);
+        if stored.is_some_and(|stored| is_older(&event.record, &stored)) {
+            return vec![item(acceptor.record("events", &event.record))];
+        }
         if let Some(first) = &expanded.first {
             records::begin_at(&mut event.record, first);
         }

@@ -1,10 +1,10 @@
-//! The text of a table, whatever its bytes mean: found out from its beginning, and read on without holding it.
+//! The text of a table or of another file, whatever its bytes mean: found out from its beginning, and read on without holding it.
 //!
 //! What is split into cells is UTF-8 or an encoding that has ASCII in common with it, so that delimiters, quotes and line
 //! ends are the same bytes. UTF-16 is decoded on the way; Windows-1252 where a cell is looked at.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, ErrorKind};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use encoding_rs::{Decoder, DecoderResult, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
@@ -74,7 +74,7 @@ impl Encoding {
     }
 }
 
-pub(super) struct Text<R> {
+pub(crate) struct Text<R> {
     reader: R,
     /// What was read and not yet taken.
     ahead: Vec<u8>,
@@ -85,7 +85,7 @@ pub(super) struct Text<R> {
 
 impl<R: BufRead> Text<R> {
     /// Looks at the beginning of a file.
-    pub(super) fn begin(mut reader: R) -> io::Result<Self> {
+    pub(crate) fn begin(mut reader: R) -> io::Result<Self> {
         let mut head = Vec::new();
         while head.len() < HEAD_BYTES && !head.contains(&b'\n') {
             let bytes = filled(&mut reader)?;
@@ -162,6 +162,14 @@ impl<R: BufRead> Text<R> {
                 DecoderResult::Malformed(..) => self.ahead.push(UNREADABLE),
             }
         }
+    }
+}
+
+impl<R: BufRead> Read for Text<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = Text::fill_buf(self)?.read(buffer)?;
+        Text::consume(self, length);
+        Ok(length)
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) const EXPORT: Known = Known {
     title: "a Letterboxd export (zip)",
     declaration: Declared::Shape(SHAPE),
     origin: "letterboxd.com: Settings > Data > Export your data",
-    contents: "diary, reviews, ratings, films watched and to be watched; lists and comments are left",
+    contents: "diary, reviews, ratings, likes, films watched and to be watched; lists and comments are left",
     recognise,
     importer: |input, acceptor, _| {
         let converter = Films {

@@ -1,10 +1,27 @@
-//! Conversations of Messenger and Instagram: what is said of one as a whole, beside its messages.
+//! Conversations of Messenger and Instagram. What is said of one as a whole stands behind its messages, so a file is looked through once
+//! before they are read, one by one.
 
+use std::io::{self, BufRead, BufReader, Chain, Read, Seek as _};
+
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use tempfile::SpooledTempFile;
 
+use super::Meta;
+use super::texts::mended;
+use crate::accept::Acceptor;
+use crate::error::InputError;
+use crate::importer::Importer;
 use crate::importers::json_members::{list, text};
-use crate::importers::json_pieces::JsonPieces;
+use crate::importers::outline::Outline;
+use crate::importers::pieces::{BROKEN_OFF, Converter, Cut, Made, malformed, parse_json};
 use crate::lines::MAX_LINE_BYTES;
+use crate::rejection::Rejection;
+
+/// Up to this size a conversation is looked through in memory.
+const HELD_BYTES: usize = 8 * 1024 * 1024;
+/// What is said of a conversation is far shorter.
+const MEMBER_BYTES: usize = 1024 * 1024;
 
 /// A conversation, of which each message says where it belongs.
 pub(super) struct Conversation {
@@ -16,7 +33,7 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Reads what stands beside the messages. `path` is of the file. Conversations that were encrypted on the way are a file each,
     /// and name their people as texts.
-    pub(super) fn read(value: &Value, path: &str) -> Self {
+    fn read(value: &Value, path: &str) -> Self {
         let people = list(value, "participants").iter();
         let people = people.filter_map(|one| text(one, "name").or_else(|| one.as_str()));
         let people: Vec<String> = people.map(str::to_owned).collect();
@@ -40,28 +57,148 @@ impl Conversation {
     }
 }
 
-pub(super) fn millis_of(message: &Value) -> Option<i64> {
-    let millis = message
-        .get("timestamp_ms")
-        .or_else(|| message.get("timestamp"));
-    millis.and_then(Value::as_i64)
+/// When a message was sent.
+#[derive(Deserialize)]
+struct Sent {
+    timestamp_ms: Option<i64>,
+    timestamp: Option<i64>,
 }
 
-/// What is whole of a conversation whose file broke off: people and messages. How it is called stands at the end, and is missing.
-pub(super) fn before_the_end(piece: &[u8]) -> Value {
-    let mut pieces = JsonPieces::new(piece, &["participants", "messages"]);
-    let mut whole: Map<String, Value> = Map::new();
-    while let Ok(Some(true)) = pieces.take(MAX_LINE_BYTES) {
-        let (Some(member), Ok(element)) = (pieces.member(), serde_json::from_slice(pieces.taken()))
-        else {
-            break;
-        };
-        let list = whole
-            .entry(member)
-            .or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(list) = list {
-            list.push(element);
+impl Sent {
+    fn millis_of(message: &[u8]) -> Option<i64> {
+        let sent: Self = serde_json::from_slice(message).ok()?;
+        sent.timestamp_ms.or(sent.timestamp)
+    }
+}
+
+/// What a look through a file tells.
+#[derive(Default)]
+struct Overview {
+    /// What stands beside the messages.
+    members: Map<String, Value>,
+    /// The times of the first message and of the last.
+    first: Option<i64>,
+    last: Option<i64>,
+}
+
+impl Overview {
+    /// Reads on until the end, or until nothing more can be read.
+    fn read(&mut self, reader: impl BufRead) -> Result<(), InputError> {
+        let mut outline = Outline::new(reader);
+        if !outline.enter(b'{')? {
+            return Ok(());
+        }
+        while let Some(name) = outline.member()? {
+            match name.as_str() {
+                "messages" if outline.enter(b'[')? => {
+                    let mut is_first = true;
+                    while outline.element()? {
+                        let fits = outline.take(MAX_LINE_BYTES)?;
+                        self.last = Sent::millis_of(outline.taken()).filter(|_| fits);
+                        if std::mem::take(&mut is_first) {
+                            self.first = self.last;
+                        }
+                    }
+                }
+                "participants" | "title" | "thread_path" | "threadName" => {
+                    if outline.take(MEMBER_BYTES)?
+                        && let Ok(value) = serde_json::from_slice(outline.taken())
+                    {
+                        self.members.insert(name, value);
+                    }
+                }
+                _ => outline.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_newest_first(&self) -> bool {
+        self.first >= self.last || self.last.is_none()
+    }
+}
+
+/// Gives what stopped the reading of a file, after all that was read of it.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Looks through a file, and gives it once more.
+fn looked_through(
+    mut reader: Box<dyn BufRead>,
+) -> (Overview, BufReader<Chain<SpooledTempFile, Failed>>) {
+    let mut held = SpooledTempFile::new(HELD_BYTES);
+    let copied = io::copy(&mut reader, &mut held).and_then(|_| held.rewind());
+    let mut overview = Overview::default();
+    // What is wrong with the file is told when its messages are read.
+    let _ = overview.read(BufReader::new(&mut held));
+    let failed = copied.and_then(|()| held.rewind()).err();
+    (overview, BufReader::new(held.chain(Failed(failed))))
+}
+
+pub(super) fn importer<'a>(
+    reader: Box<dyn BufRead>,
+    acceptor: &'a Acceptor<'a>,
+    meta: Meta,
+) -> Box<dyn Importer + 'a> {
+    let (overview, again) = looked_through(reader);
+    let messages = Messages {
+        is_newest_first: overview.is_newest_first(),
+        chat: Conversation::read(&mended(Value::Object(overview.members)), &meta.path),
+        meta,
+        moment: None,
+        waiting: Vec::new(),
+    };
+    Cut::Members(&["messages"]).importer(Box::new(again), acceptor, messages)
+}
+
+/// The messages of a conversation.
+struct Messages {
+    meta: Meta,
+    chat: Conversation,
+    is_newest_first: bool,
+    /// The messages of one moment. Equal keys are numbered as time goes on, which may be backwards in the file.
+    moment: Option<i64>,
+    waiting: Vec<Value>,
+}
+
+impl Messages {
+    fn give(&mut self, made: &mut Made) {
+        let mut messages = std::mem::take(&mut self.waiting);
+        if self.is_newest_first {
+            messages.reverse();
+        }
+        self.meta.seen.clear();
+        for message in messages {
+            let millis = self.moment.unwrap_or_default();
+            self.meta.message(&message, millis, &self.chat, made);
         }
     }
-    Value::Object(whole)
+}
+
+impl Converter for Messages {
+    fn convert(&mut self, piece: &[u8], made: &mut Made) -> Result<(), Rejection> {
+        let Some(millis) = Sent::millis_of(piece) else {
+            parse_json(piece)?;
+            return Err(malformed("a message has no time in 'timestamp_ms'"));
+        };
+        if self.moment != Some(millis) {
+            self.give(made);
+            self.moment = Some(millis);
+        }
+        self.waiting.push(mended(parse_json(piece)?));
+        Ok(())
+    }
+
+    fn finish(&mut self, made: &mut Made) {
+        self.give(made);
+    }
+
+    fn broken_off(&self) -> Option<Rejection> {
+        Some(malformed(BROKEN_OFF))
+    }
 }

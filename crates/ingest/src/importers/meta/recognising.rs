@@ -14,18 +14,29 @@ pub(super) fn is_of_instagram(file: &Candidate<'_>) -> bool {
             matches!(listed, Listed::Named(_) | Listed::Pictures(_)) && has(name)
         })
         || is_pictures(file.head, &members);
-    is_only_there || is_path_of_instagram(file.path)
+    is_only_there
+        || match service_of_path(file.path) {
+            Some(is_instagram) => is_instagram,
+            None => OF_INSTAGRAM.iter().any(|mark| contains(file.head, mark)),
+        }
 }
 
-/// Whether the folders are those of Instagram's archive: the innermost that names one of the two decides. Folders of conversations
-/// are called after people, who may be called anything.
-fn is_path_of_instagram(path: &str) -> bool {
+/// What only messages of Instagram hold.
+const OF_INSTAGRAM: [&str; 3] = [
+    "your_instagram_activity/",
+    "\"original_content_owner\"",
+    "\"Instagram User\"",
+];
+
+/// Whether the folders are those of Instagram's archive or of Facebook's: the innermost that names one of the two decides. Folders of
+/// conversations are called after people, who may be called anything.
+fn service_of_path(path: &str) -> Option<bool> {
     let lower = path.to_ascii_lowercase();
     let folders = lower
         .rsplit_once("/messages/")
         .map_or(&*lower, |(folders, _)| folders);
-    let last = |name: &str| folders.rfind(name);
-    last("instagram") > last("facebook")
+    let (instagram, facebook) = (folders.rfind("instagram"), folders.rfind("facebook"));
+    (instagram != facebook).then_some(instagram > facebook)
 }
 
 /// Whether it is a list of Instagram's posts.
@@ -103,6 +114,21 @@ const BESIDE_MESSAGES: [&str; 3] = [
     "support_messages.json",
 ];
 
+/// Whether it is a page, as these archives have them unless they are asked for as JSON.
+fn is_page(path: &str) -> bool {
+    let folder = path.rsplit('/').nth(2).unwrap_or_default();
+    let is_of_messages = path.contains("/message_")
+        && [
+            "inbox",
+            "archived_threads",
+            "filtered_threads",
+            "message_requests",
+        ]
+        .contains(&folder);
+    has_ending(path, "html")
+        && (is_of_messages || FOLDERS.iter().any(|folder| path.contains(folder)))
+}
+
 /// Whether it is another part of an archive, as its folders say; the archive itself is called after the service and the account.
 fn is_left(file: &Candidate<'_>, path: &str) -> bool {
     let is_json = has_ending(path, "json");
@@ -131,12 +157,13 @@ pub(super) fn recognise(file: &Candidate<'_>) -> Verdict {
         return Verdict::Takes;
     }
     let path = file.path.to_ascii_lowercase();
-    let is_called = |ending: &str| path.ends_with(ending);
+    if is_page(&path) {
+        return Verdict::Leaves(
+            "pages of an archive of Meta; ask for it as JSON, of which messages and posts are read",
+        );
+    }
     if is_left(file, &path) {
         return Verdict::Leaves("parts of an archive of Meta that hold no posts or messages");
-    }
-    if is_called(".html") && (path.contains("message_") || path.contains("your_posts")) {
-        return Verdict::Misses("it is a page; ask for the archive as JSON");
     }
     Verdict::Unlike
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::shape;
 use crate::exports::{Candidate, Companions, Declared, Known, Verdict};
 use crate::importers::json_members::{first_words, some_list, some_text, text};
-use crate::importers::pieces::{Converter, Cut, Made, parse_json, read_text};
+use crate::importers::pieces::{Converter, Cut, Made, names_only, parse_json, read_text};
 use crate::readable_key::readable_key;
 use crate::rejection::Rejection;
 
@@ -91,6 +91,10 @@ impl Converter for Notes<'_> {
             }),
         );
         Ok(())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.is_table.then(names_only)
     }
 }
 

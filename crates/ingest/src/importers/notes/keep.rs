@@ -38,7 +38,9 @@ fn recognise(file: &Candidate<'_>) -> Verdict {
         ];
         begins.iter().any(|begin| head.contains(begin)) && head.contains("<div class=\"heading\">")
     };
-    let is_beside = stands_in_keep && (is_page || file.path.ends_with("Labels.txt"));
+    let is_labels = file.file_name() == "Labels.txt";
+    let is_of_takeout = file.path.split('/').any(|part| part == "Takeout");
+    let is_beside = (stands_in_keep && (is_page || is_labels)) || (is_labels && is_of_takeout);
     if is_beside || (is_page && is_note()) {
         return Verdict::Leaves("notes of Google Keep as HTML, which are there as JSON too");
     }

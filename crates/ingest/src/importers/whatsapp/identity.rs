@@ -10,6 +10,7 @@ use store::StoreError;
 use store::records::StoredRecord;
 
 use super::content::{self, Content, Kind};
+use super::file_names::named_by_app;
 use super::messages::Message;
 use super::order::DateOrder;
 use super::stamp::is_space_or_mark;
@@ -31,24 +32,6 @@ const MOST_DELETED_NAMES: usize = 100;
 const NAMELESS: &str = "";
 /// How much of a time is its minute: `2023-12-31T21:15`.
 const MINUTE_CHARS: usize = 16;
-
-/// Names of files that hold one chat, up to the name of the chat.
-const FILE_NAMES: [&str; 14] = [
-    "WhatsApp Chat with ",
-    "WhatsApp Chat - ",
-    "WhatsApp Chat mit ",
-    "WhatsApp-Chat mit ",
-    "Chat de WhatsApp con ",
-    "Chat WhatsApp con ",
-    "Chat di WhatsApp con ",
-    "Discussion WhatsApp avec ",
-    "Conversa do WhatsApp com ",
-    "WhatsApp-chat met ",
-    "WhatsApp Chat met ",
-    "Czat WhatsApp z ",
-    "Чат WhatsApp с ",
-    "WhatsApp-chatt med ",
-];
 
 /// The name of a chat, and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -423,25 +406,6 @@ pub(super) fn named_by_path(path: &str) -> Option<Name> {
     (!text.is_empty()).then_some(Name { text, by })
 }
 
-/// What follows the app's words. A number that a browser put behind it, because the file was there already, is no part.
-fn named_by_app(name: &str) -> Option<&str> {
-    let mut known = FILE_NAMES.iter();
-    known
-        .find_map(|known| name.strip_prefix(known))
-        .map(without_number)
-}
-
-/// Without ` (1)` or `(1)` at the end.
-fn without_number(name: &str) -> &str {
-    let cut = name
-        .strip_suffix(')')
-        .and_then(|open| open.rsplit_once('('))
-        .filter(|(_, number)| {
-            matches!(number.len(), 1 | 2) && number.bytes().all(|b| b.is_ascii_digit())
-        });
-    cut.map_or(name, |(before, _)| before.trim_end())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -456,6 +420,9 @@ mod tests {
                 Some("Class of (1998)"),
             ),
             ("WhatsApp Chat mit Anna & Ben.txt", Some("Anna & Ben")),
+            ("김민수님과의 WhatsApp 대화 (2).txt", Some("김민수")),
+            ("田中とのWhatsAppチャット.txt", Some("田中")),
+            ("WhatsApp 与 李雷 的对话.txt", Some("李雷")),
             ("Anna.txt", Some("Anna")),
             ("exports/WhatsApp Chat - Anna/_chat.txt", Some("Anna")),
             ("WhatsApp Chat - Anna/Ben.txt", Some("Ben")),

@@ -80,19 +80,23 @@ pub(super) fn is_mark(c: char) -> bool {
 pub(super) fn read(line: &str) -> Option<(Stamp, &str)> {
     let mut scan = Scan::new(line);
     let bracketed = scan.eat('[');
+    let start = scan.offset();
     // Vietnamese phones write the time before the day.
     let time_first = scan.begins_with_time();
-    let (date, before, time) = if time_first {
+    let (date, end, before, time) = if time_first {
         let time = scan.time()?;
         let between = scan.up_to_digit()?;
-        (scan.date()?, between, time)
+        (scan.date()?, scan.offset(), between, time)
     } else {
-        let date = scan.date()?;
-        (date, scan.up_to_digit()?, scan.time()?)
+        let (date, end) = (scan.date()?, scan.offset());
+        (date, end, scan.up_to_digit()?, scan.time()?)
     };
     let (separator, [first, second, third]) = date;
-    // Korea leaves the century out, and nobody else who writes the year first.
-    let is_korean = separator == '.' && before.contains(['전', '후']);
+    // Korea leaves the century out, and nobody else who writes the year first. Others put no space behind each point if one stands at
+    // the end too, or write the year in full.
+    let written = line.get(start..end).unwrap_or_default();
+    let is_spaced = written.contains(". ") && before.starts_with(". ");
+    let is_korean = separator == '.' && (is_spaced || before.contains(['전', '후']));
     let (year_first, year, date) = match (first.digits, third.digits) {
         (4, 1 | 2) => (true, first, (second, third)),
         (2, 1 | 2) if is_korean => (true, first, (second, third)),
@@ -434,6 +438,9 @@ mod tests {
             ("2023년 12월 31일 21:15 - A: b", year),
             ("2023年12月31日 下午9:15 - A: b", year),
             ("23. 12. 31. 오후 9:15 - A: b", DateOrder::YearMonthDay),
+            ("23. 12. 31. 21:15 - A: b", DateOrder::YearMonthDay),
+            ("31.12.23. 21:15 - A: b", day),
+            ("31. 12. 2023. 21:15 - A: b", day),
             ("21:15, 31/12/2023 - A: b", day),
             ("21:15 31/12/2023 - A: b", day),
             ("৩১/১২/২৩, ৯:১৫ PM - A: b", day),

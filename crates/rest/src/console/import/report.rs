@@ -105,6 +105,7 @@ fn figures(report: &ImportReport) -> Vec<(&'static str, String)> {
         ("new", report.added),
         ("changed", report.updated),
         ("here already", report.unchanged),
+        ("newer here, and left so", report.kept_newer),
         ("deleted by you before, and left so", report.kept_deleted),
         ("refused", report.rejected),
         ("occurrences of recurring events", report.occurrences.added),
