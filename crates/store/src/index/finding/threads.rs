@@ -147,6 +147,9 @@ struct Position {
 /// A document beside another, with its order and row.
 type Beside = (i64, u64, DocAddress);
 
+/// Where the documents of a conversation stand: by segment, their places.
+type Parts = Arc<[(usize, Range<usize>)]>;
+
 /// What a document gets from lenders beside it.
 #[derive(Default)]
 struct Loan {
@@ -193,14 +196,14 @@ pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Ve
         }
     }
     let mut coverages = Coverages::new(search.question);
-    let scored = matches.iter().zip(&loans).map(|(held, loan)| {
+    let own_scores = matches.iter().zip(&loans).map(|(held, loan)| {
         held.map(|held| {
             let own = coverages.of(held.clauses);
             let both = coverages.of(held.clauses | loan.clauses);
             score(held.sum, own + BESIDE * (both - own))
         })
     });
-    let scores: Vec<Option<f32>> = scored.collect();
+    let scores: Vec<Option<f32>> = own_scores.collect();
     for (pair, [lender, neighbour]) in pairs.iter().zip(&places) {
         let Some(loan) = loans.get_mut(*neighbour) else {
             continue;
@@ -361,7 +364,7 @@ struct Threads<'s> {
     /// By scope and segment.
     by_scope: HashMap<usize, Vec<Option<SegmentThread>>>,
     /// By scope and conversation: the segments that have a part of it, and where.
-    parts: HashMap<(usize, ThreadName), Arc<[(usize, Range<usize>)]>>,
+    parts: HashMap<(usize, ThreadName), Parts>,
 }
 
 impl Threads<'_> {
@@ -406,7 +409,7 @@ impl Threads<'_> {
     }
 
     /// The parts of a conversation, by segment.
-    fn parts(&mut self, position: &Position) -> tantivy::Result<Arc<[(usize, Range<usize>)]>> {
+    fn parts(&mut self, position: &Position) -> tantivy::Result<Parts> {
         let name = (position.scope, position.thread);
         if let Some(known) = self.parts.get(&name) {
             return Ok(Arc::clone(known));
@@ -416,7 +419,7 @@ impl Threads<'_> {
             let part = opened.as_ref()?.sorted.range(position.thread)?;
             Some((segment, part))
         });
-        let parts: Arc<[_]> = parts.collect();
+        let parts: Parts = parts.collect();
         self.parts.insert(name, Arc::clone(&parts));
         Ok(parts)
     }
