@@ -54,23 +54,6 @@ impl WordsFound {
         (!nowhere.is_empty()).then(|| format!("Found nowhere: {}.", nowhere.join(", ")))
     }
 
-    /// The same with how many records hold every word, and the words that were found.
-    pub fn told(&self) -> Option<String> {
-        let every = self.with_every_word.map(|records| {
-            let or_more = match self.with_every_word_or_more {
-                Some(true) => " or more",
-                _ => "",
-            };
-            format!("Every word in {records}{or_more} record(s).")
-        });
-        let found = (!self.found.is_empty()).then(|| format!("Found: {}.", self.found.join(", ")));
-        let told: Vec<String> = [self.remarks(), every, found]
-            .into_iter()
-            .flatten()
-            .collect();
-        (!told.is_empty()).then(|| told.join(" "))
-    }
-
     /// What occurs and how often, then what to try; at most so many words, those that occur nowhere first. Nothing where the
     /// words were not counted: a page is empty for another reason then.
     pub fn summary(&self, most: usize) -> Option<String> {
@@ -161,30 +144,6 @@ mod tests {
         }];
         let told = "Found nowhere: nut, vendr (looked for vendor, vendors).";
         assert_eq!(words.remarks().as_deref(), Some(told));
-    }
-
-    // FI-05
-    #[test]
-    fn what_is_found_is_told_with_how_many_records_hold_every_word() {
-        let mut words = WordsFound {
-            found: vec!["bridge".to_owned(), "vendors".to_owned()],
-            with_every_word: Some(9),
-            ..WordsFound::default()
-        };
-        assert_eq!(
-            words.told().as_deref(),
-            Some("Every word in 9 record(s). Found: bridge, vendors.")
-        );
-        words.missing = vec!["nut".to_owned()];
-        words.with_every_word = Some(1000);
-        words.with_every_word_or_more = Some(true);
-        assert_eq!(
-            words.told().as_deref(),
-            Some(
-                "Found nowhere: nut. Every word in 1000 or more record(s). Found: bridge, vendors."
-            )
-        );
-        assert_eq!(WordsFound::default().told(), None);
     }
 
     // TR-17: nothing found is told with what occurs, how often, and what can help.

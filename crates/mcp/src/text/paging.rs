@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use contract::page::{Page, Recall, Warning, WarningCode, Warnings as _};
+use contract::words::WordsFound;
 
 use super::plain;
+
 use crate::budget;
 use crate::tool_call::ToolCall;
 
@@ -73,7 +75,31 @@ pub(crate) fn words<T>(page: &Page<T>) -> Option<String> {
     if page.data.is_empty() {
         return words.summary(SHOWN_WORDS);
     }
-    words.told()
+    found(words)
+}
+
+/// Which words are nowhere and which were found; where all were, how many records hold every one of them.
+fn found(words: &WordsFound) -> Option<String> {
+    let or_more = match words.with_every_word_or_more {
+        Some(true) => " or more",
+        _ => "",
+    };
+    let shown = words.found.iter().filter(|word| !is_fragment(word));
+    let shown: Vec<&str> = shown.map(String::as_str).collect();
+    let told = match (words.remarks(), words.with_every_word) {
+        (Some(nowhere), _) if shown.is_empty() => nowhere,
+        (Some(nowhere), _) => format!("{nowhere} Found: {}.", shown.join(", ")),
+        (None, Some(0)) => "No record has every word.".to_owned(),
+        (None, Some(records)) => format!("Every word in {records}{or_more} record(s)."),
+        (None, None) => return None,
+    };
+    Some(told)
+}
+
+/// Whether this is one of the pairs that a question without spaces is looked up by. What it says stands in no pair alone.
+pub(crate) fn is_fragment(word: &str) -> bool {
+    let is_unspaced = |character| matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}');
+    word.chars().count() == 2 && word.chars().all(is_unspaced)
 }
 
 /// Whether the page ends because what follows matches far less well.
@@ -111,6 +137,27 @@ pub(crate) fn recall<T>(page: &Page<T>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_that_were_found_are_told_in_few_words() {
+        // FI-05
+        let mut words = WordsFound {
+            found: vec!["bridge".to_owned(), "vendors".to_owned()],
+            with_every_word: Some(9),
+            ..WordsFound::default()
+        };
+        let told = |words: &WordsFound| found(words).unwrap_or_default();
+        assert_eq!(told(&words), "Every word in 9 record(s).");
+        words.with_every_word_or_more = Some(true);
+        assert_eq!(told(&words), "Every word in 9 or more record(s).");
+        words.with_every_word = Some(0);
+        assert_eq!(told(&words), "No record has every word.");
+        words.missing = vec!["nut".to_owned()];
+        assert_eq!(told(&words), "Found nowhere: nut. Found: bridge, vendors.");
+        words.found = vec!["之島".to_owned(), "島の".to_owned()];
+        assert_eq!(told(&words), "Found nowhere: nut.");
+        assert_eq!(found(&WordsFound::default()), None);
+    }
 
     #[test]
     fn warnings_are_named_once_with_their_source() {

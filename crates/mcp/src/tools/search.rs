@@ -246,7 +246,8 @@ fn read(args: &SearchArgs, unheeded: TimeRange, answered: &mut Answered) -> Foun
     let words = page.meta.as_ref().and_then(|meta| meta.words.as_ref());
     let nowhere = words.map_or(Vec::new(), |words| words.missing.clone());
     for hit in &mut page.data {
-        hit.missing.retain(|word| !nowhere.contains(word));
+        hit.missing
+            .retain(|word| !nowhere.contains(word) && !paging::is_fragment(word));
     }
     Found {
         shortened: None,

@@ -36,6 +36,11 @@ const TIME: usize = 40;
 const WORDS: usize = 60;
 const NARROW: usize = 40;
 
+/// What an excerpt keeps, where it is so long, beside a description; the id says of which connection and stream it is, so that
+/// labels must leave it more.
+const DESCRIBED_EXCERPT: usize = 96;
+const LABELLED_EXCERPT: usize = 160;
+
 /// A hit whose line is tried in several widths, and twice where something does not fit: each is written once.
 pub(super) struct Draft<'a> {
     pub(super) place: usize,
@@ -150,11 +155,21 @@ pub(super) fn hit_line(place: usize, hit: &Hit, widths: Widths, snippet: Option<
     line
 }
 
-/// The widest description of a hit within so many bytes, to stand before an excerpt. None where not even the narrowest fits.
-pub(super) fn widest_description(hit: &Hit, room: usize) -> Option<String> {
+/// The widest description of a hit before an excerpt of this length, where both have so many bytes. None where not even the
+/// narrowest fits.
+pub(super) fn widest_description(hit: &Hit, room: usize, excerpt: usize) -> Option<String> {
     let widths = BESIDE_EXCERPT.iter();
-    let mut descriptions = widths.map(|(title, label)| described(hit, *title, *label));
-    descriptions.find(|description| description.len() <= room)
+    let mut descriptions = widths.map(|(title, label)| {
+        let kept = if *label > 0 {
+            LABELLED_EXCERPT
+        } else {
+            DESCRIBED_EXCERPT
+        };
+        let room = room.saturating_sub(kept.min(excerpt));
+        (described(hit, *title, *label), room)
+    });
+    let fitting = descriptions.find(|(description, room)| description.len() <= *room);
+    fitting.map(|(description, _)| description)
 }
 
 /// Of which source a hit is, what it is called, when and by whom it was written, and how its words are not those of the

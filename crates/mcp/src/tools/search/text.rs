@@ -23,8 +23,6 @@ const LONG_FIRST_LINE: usize = 600;
 const CALL: usize = 220;
 /// No excerpt is shorter.
 const LEAST_EXCERPT: usize = 72;
-/// An excerpt that says who it is of leaves this much of itself, where there is so much.
-const DESCRIBED_EXCERPT: usize = 96;
 /// Hits whose excerpts are shown first, so that each has context; the others have lines of their own.
 const WITH_EXCERPT: usize = 3;
 /// The line of a hit without an excerpt.
@@ -91,8 +89,8 @@ fn lines_before_tail(
     for line in tail.iter().map(String::as_str).chain([unshown]) {
         lines.reserve(line.len());
     }
-    let told = write_evidence(page, &mut lines);
-    write_neighbours(page, &mut lines);
+    let mut told = write_evidence(page, &mut lines);
+    write_neighbours(page, &mut told, &mut lines);
     let shown = write_hits(drafts, &told, &mut lines);
     let hidden = shown.iter().filter(|shown| !**shown).count();
     let leading = shown.iter().take_while(|shown| **shown).count();
@@ -139,7 +137,7 @@ fn last_line(page: &View<'_>) -> String {
         );
     }
     if page.found.page.next_cursor().is_some() {
-        line.push_str(" For more hits repeat this search with next_cursor as cursor.");
+        line.push_str(" For more hits repeat this with cursor=next_cursor.");
     } else if page.found.page.has_more() && page.found.beyond == 0 {
         let connections = page.hits.iter().filter_map(|hit| hit.connection.as_deref());
         let repeat = ToolCall::repeat("search", page.args);
@@ -301,7 +299,13 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<ExcerptText> {
         let Some(told) = told.get_mut(proof.place) else {
             break;
         };
-        let share = room / expected.saturating_sub(turn).max(1);
+        let fair = room / expected.saturating_sub(turn).max(1);
+        // The best hit is the likeliest answer.
+        let share = if turn == 0 {
+            (fair * 5 / 4).min(room)
+        } else {
+            fair
+        };
         let is_first = told.text.is_empty();
         let (line, is_described) = evidence_line(proof, share, is_first, page);
         // The first may take what it needs: a hit that is proven shows its proof.
@@ -322,8 +326,8 @@ fn write_evidence(page: &View<'_>, lines: &mut Lines) -> Vec<ExcerptText> {
     told
 }
 
-/// What was said right before and after the best hit, where that leaves room for the hits.
-fn write_neighbours(page: &View<'_>, lines: &mut Lines) {
+/// What was said right before and after the best hit, where that leaves room for the hits. It may be a hit itself.
+fn write_neighbours(page: &View<'_>, told: &mut [ExcerptText], lines: &mut Lines) {
     let Some(hit) = page.hits.first() else {
         return;
     };
@@ -339,6 +343,10 @@ fn write_neighbours(page: &View<'_>, lines: &mut Lines) {
         );
         if line.len() < lines.room() / 4 {
             lines.require(&line);
+            let mut hits = page.hits.iter().zip(&mut *told);
+            if let Some((_, told)) = hits.find(|(hit, _)| hit.identity.id == neighbour.id) {
+                told.text.push_str(&neighbour.passage.text);
+            }
         }
     }
 }
@@ -384,9 +392,8 @@ fn evidence_line(
     .len()
         + 2;
     let room = share.saturating_sub(frame);
-    let kept = DESCRIBED_EXCERPT.min(flat.len());
     let description = is_first
-        .then(|| widest_description(hit, room.saturating_sub(kept)))
+        .then(|| widest_description(hit, room, flat.len()))
         .flatten();
     let is_described = description.is_some();
     let who = description.unwrap_or_default();

@@ -125,6 +125,47 @@ fn what_room_is_left_over_goes_to_the_best_hits() {
 }
 
 #[test]
+fn an_excerpt_needs_its_room_more_than_labels_do() {
+    // AN-18, EV-17
+    let said = "we have agreed on the <mark>bridge</mark> vendor, who delivers in week 14 of 2027, and Jonas prepares the contract that we sign on the sixth of October in Basel";
+    let hits = (0..6).map(|i| {
+        json!({"stream":"messages","record_key":format!("m{i}"),"connection_id":"mail-work","connector_key":"mail",
+            "display_name":"Mara's work mail","authored_at":"2026-09-18T06:50:00Z","author":"Grace Mbeki","title":"Harbour footbridge",
+            "evidence_excerpts":[{"field_path":"body","preview_text":said,"text_start_chars":0,"truncated":false}]})
+    });
+    let (text, _) = search(&over(hits.collect()), json!({"query": "bridge"}));
+    let proofs: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("field_path=body \""))
+        .collect();
+    assert_eq!(proofs.len(), 3, "{text}");
+    for line in proofs {
+        assert!(
+            line.contains(said) && line.contains("title=\"Harbour footbridge\""),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_hit_that_stands_next_to_the_best_one_is_quoted_once() {
+    // FI-20
+    let hits = json!([
+        {"stream":"chat","record_key":"m1","connection_id":"c1","title":"T",
+            "evidence_excerpts":[{"field_path":"text","preview_text":"which <mark>vendor</mark>?","truncated":false}],
+            "neighbours":[{"side":"after","id":"c1/chat:m2","field_path":"text","text":"Ironleaf it is","truncated":false}]},
+        {"stream":"chat","record_key":"m2","connection_id":"c1","title":"T","near":"c1/chat:m1","matched_fields":[],
+            "passage":{"field_path":"text","text":"Ironleaf it is","truncated":false}}
+    ]);
+    let (text, _) = search(&over(hits), json!({"query": "vendor"}));
+    assert_eq!(text.matches("Ironleaf it is").count(), 1, "{text}");
+    assert!(
+        text.contains("2. id=c1/chat:m2 stream=chat title=\"T\" near=c1/chat:m1"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_time_is_shown_whole() {
     // AN-18
     let hits = (0..25).map(|i| {
