@@ -3,6 +3,10 @@
 use contract::json;
 use serde::{Deserialize, Serialize};
 
+/// Said of a file that breaks off, where what stood before it is whole.
+pub(crate) const BROKEN_OFF: &str =
+    "the file ends too early. What stood before is imported; export it anew and import it again";
+
 /// How many characters of somebody's data a message quotes.
 const QUOTED_CHARS: usize = 64;
 

@@ -48,10 +48,6 @@ pub(crate) trait Converter {
     }
 }
 
-/// Said of a file that breaks off, where what stood before it is whole.
-pub(crate) const BROKEN_OFF: &str =
-    "the file ends too early. What stood before is imported; export it anew and import it again";
-
 /// The note on a file that only names what others refer to: that it became no record needs no words.
 pub(crate) fn names_only() -> String {
     String::new()

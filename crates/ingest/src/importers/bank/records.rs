@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::importers::json_members::some_text;
-pub(super) use crate::importers::pieces::BROKEN_OFF;
 use crate::importers::pieces::{Kept, Made};
 use crate::readable_key::readable_key;
+pub(super) use crate::rejection::BROKEN_OFF;
 use crate::table::{self, DateOrder};
 
 #[derive(Debug, Default, Clone)]

@@ -14,9 +14,9 @@ use crate::error::InputError;
 use crate::importer::Importer;
 use crate::importers::json_members::{list, text};
 use crate::importers::outline::Outline;
-use crate::importers::pieces::{BROKEN_OFF, Converter, Cut, Made, malformed, parse_json};
+use crate::importers::pieces::{Converter, Cut, Made, malformed, parse_json};
 use crate::lines::MAX_LINE_BYTES;
-use crate::rejection::Rejection;
+use crate::rejection::{BROKEN_OFF, Rejection};
 
 /// Up to this size a conversation is looked through in memory.
 const HELD_BYTES: usize = 8 * 1024 * 1024;
