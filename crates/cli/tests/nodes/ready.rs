@@ -194,8 +194,9 @@ fn a_node_whose_password_is_wrong_is_not_ready_until_it_is_good_again() {
         &own.server,
         &format!("ALTER DATABASE {name} OWNER TO {name}"),
     );
-    let (_, server) = nodes.url.split_once('@').unwrap();
-    nodes.url = format!("postgres://{name}:first@{server}");
+    let (scheme, rest) = nodes.url.split_once("://").unwrap();
+    let (_, server) = rest.split_once('@').unwrap();
+    nodes.url = format!("{scheme}://{name}:first@{server}");
     let node = nodes.start("a");
     let token = declared(&nodes);
     written(&node, &token, "m1");
