@@ -13,9 +13,6 @@ use crate::tool_call::ToolCall;
 /// How long a key may be: whole where all of them fit, else ever shorter. What is shorter than the last is never cut.
 const WIDTHS: [usize; 5] = [usize::MAX, 640, 320, 160, budget::LABEL];
 
-/// No answer has more; by time some have as many where the caller names no limit.
-const MOST_GROUPS: usize = budget::MAX_LIMIT as usize;
-
 struct Line {
     text: String,
     is_cut: bool,
@@ -211,7 +208,9 @@ fn next(
         let from = groups.get(shown).or(groups.last());
         later(from).unwrap_or_else(|| values(figure, filters))
     } else if figure.figure.other_count.is_some_and(|others| others > 0) {
-        let larger = larger(figure).filter(|_| groups.len() < MOST_GROUPS);
+        // By time some have as many as there can be where the caller names no limit.
+        let is_full = groups.len() as u64 >= budget::MAX_LIMIT;
+        let larger = larger(figure).filter(|_| !is_full);
         larger
             .or_else(|| later(groups.last()))
             .unwrap_or_else(|| values(figure, filters))
