@@ -218,13 +218,16 @@ fn other_words(hit: &SearchHit) -> Option<String> {
 
 /// What only stands next to a match in its conversation, with its beginning.
 fn beside_a_match(near: &str, passage: Option<&Passage>) -> String {
-    let mut shown = format!("next to {}, no word matched", one_line(near));
-    if let Some(passage) = passage {
+    let beginning = passage.map(|passage| {
         let (field, words) = (one_line(&passage.field_path), one_line(&passage.text));
         let more = if passage.truncated { " \u{2026}" } else { "" };
-        shown.push_str(&format!(": {field}: {words}{more}"));
-    }
-    shown
+        format!(": {field}: {words}{more}")
+    });
+    let near = one_line(near);
+    format!(
+        "next to {near}, no word matched{}",
+        beginning.unwrap_or_default()
+    )
 }
 
 /// What was found by its meaning, which no word proves.
