@@ -84,7 +84,7 @@ impl Kept {
         let own = record.get("id").and_then(Value::as_str);
         let key = match self {
             Self::Key(key, _) | Self::Whole(key, _) => Some(key.as_str()),
-            _ => own,
+            Self::Members(_) => own,
         };
         let Some(stored) = key.and_then(|key| acceptor.stored(stream, key)) else {
             return record;
