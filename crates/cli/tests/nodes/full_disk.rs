@@ -10,10 +10,6 @@ use super::Nodes;
 use super::ready::{count, declared, until_not_ready, until_ready, write};
 use crate::harness::server::{Server, status_in};
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "says where tests run, and nothing of the program"
-)]
 fn small_disk() -> Option<PathBuf> {
     std::env::var_os("TEST_SMALL_DISK").map(PathBuf::from)
 }
