@@ -9,6 +9,7 @@ mod best;
 mod clause_bounds;
 mod dictionary;
 mod forms;
+mod lending;
 mod levels;
 mod lists;
 mod lookups;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use tantivy::DocAddress;
 
+use super::lending::{lend, lends};
 use super::search::{LEAST_COVERAGE, Search};
 use super::selection::{Coverages, Selection};
-use super::threads::{lend, lends};
 use crate::catalog::StreamRef;
 
 /// How many of the best documents lend to their neighbours.

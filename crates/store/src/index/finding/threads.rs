@@ -1,6 +1,4 @@
-//! Conversations: what is said next to a good answer often is the answer, with none of the words of the question, or with some of
-//! them where its neighbour has the others. So the best documents lend to their neighbours in the same conversation: a part of
-//! their score, and a part of what they cover of the question.
+//! Conversations: which documents stand next to another in its conversation.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,19 +11,11 @@ use tantivy::columnar::{Column, StrColumn};
 use tantivy::schema::Field;
 use tantivy::{DocAddress, DocId};
 
-use super::rank::{Found, NEIGHBOURS};
-use super::search::{Search, score};
-use super::selection::Coverages;
+use super::rank::NEIGHBOURS;
 use super::{Gate, Searched};
 use crate::index::engine::Segment;
 use crate::stop;
 
-/// What a document lends of its own score to a neighbour that has words of the question, too.
-const SHARE: f32 = 0.3;
-/// How much a word of the question counts for coverage that a lender beside a document has, and the document has not.
-const BESIDE: f32 = 0.5;
-/// What it lends to those without any before it, and to those after it: an answer follows its question.
-const SILENT_SHARES: [f32; 2] = [0.2, 0.4];
 /// After how many hidden documents in a row cancellation is checked.
 const LOOK_EVERY: usize = 1024;
 
@@ -123,20 +113,11 @@ impl ThreadDocuments {
     }
 }
 
-/// Whether documents lend. Where the question says what must occur, or must not, a neighbour cannot stand for it.
-pub(super) fn lends(search: &Search<'_>) -> bool {
-    let question = search.question;
-    let mut gates = question.statistics.searched.gates.iter();
-    question.required == 0
-        && question.excluded.is_empty()
-        && gates.next().is_some_and(|gate| gate.scopes.has_threads())
-}
-
 /// The conversation of a document, as a hash: texts are looked up in no dictionary. Two of one hash would be one conversation.
 type ThreadName = i64;
 
 /// A document in its conversation.
-struct Position {
+pub(super) struct Position {
     address: DocAddress,
     scope: usize,
     thread: ThreadName,
@@ -150,122 +131,13 @@ type Beside = (i64, u64, DocAddress);
 /// Where the documents of a conversation stand: by segment, their places.
 type Parts = Arc<[(usize, Range<usize>)]>;
 
-/// What a document gets from lenders beside it.
-#[derive(Default)]
-struct Loan {
-    /// Its row. Documents without one are beside no lender.
-    row: Option<u64>,
-    /// The clauses that the lenders hold, one bit each.
-    clauses: u64,
-    /// A share of what the best of them scores.
-    share: f32,
-    /// Instead, if it has no word of the question; and from which row.
-    silent_share: f32,
-    lender: u64,
-}
-
-/// A lender and a document beside it.
-struct Pair {
-    lender: DocAddress,
-    lender_row: u64,
-    neighbour: DocAddress,
-    row: u64,
-    silent_share: f32,
-}
-
-/// The neighbours of the lenders, with what they score in the end.
-pub(super) fn lend(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Found>> {
-    let pairs = pairs(search, lenders)?;
-    let mut documents: Vec<DocAddress> = pairs.iter().map(|pair| pair.neighbour).collect();
-    documents.extend(lenders.iter().map(|lender| lender.address));
-    documents.sort_unstable();
-    documents.dedup();
-    // What neighbours hold of the question counts, however little they cover: the cut is for those that nobody lends to.
-    let matches = search.matches_among(&documents)?;
-    let place_of = |address: &DocAddress| documents.binary_search(address).unwrap_or(usize::MAX);
-    let places: Vec<[usize; 2]> = pairs
-        .iter()
-        .map(|pair| [&pair.lender, &pair.neighbour].map(place_of))
-        .collect();
-    let mut loans: Vec<Loan> = documents.iter().map(|_| Loan::default()).collect();
-    for (pair, [lender, neighbour]) in pairs.iter().zip(&places) {
-        if let Some(loan) = loans.get_mut(*neighbour) {
-            loan.row = Some(pair.row);
-            let held = matches.get(*lender).copied().flatten();
-            loan.clauses |= held.map_or(0, |held| held.clauses);
-        }
-    }
-    let mut coverages = Coverages::new(search.question);
-    let own_scores = matches.iter().zip(&loans).map(|(held, loan)| {
-        held.map(|held| {
-            let own = coverages.of(held.clauses);
-            let both = coverages.of(held.clauses | loan.clauses);
-            score(held.sum, own + BESIDE * (both - own))
-        })
-    });
-    let scores: Vec<Option<f32>> = own_scores.collect();
-    for (pair, [lender, neighbour]) in pairs.iter().zip(&places) {
-        let Some(loan) = loans.get_mut(*neighbour) else {
-            continue;
-        };
-        let lends = scores.get(*lender).copied().flatten().unwrap_or_default();
-        loan.share = loan.share.max(lends * SHARE);
-        let silent_share = lends * pair.silent_share;
-        if silent_share > loan.silent_share {
-            loan.silent_share = silent_share;
-            loan.lender = pair.lender_row;
-        }
-    }
-    let found = documents.iter().zip(loans).zip(scores);
-    let found = found.filter_map(|((address, loan), score)| {
-        let (score, lender) = match score {
-            Some(own) => (own + loan.share, None),
-            None => (loan.silent_share, Some(loan.lender)),
-        };
-        Some(Found::lent(score, loan.row?, *address, lender))
-    });
-    Ok(found.collect())
-}
-
-/// Each lender with each document beside it in its conversation.
-fn pairs(search: &Search<'_>, lenders: &[Found]) -> tantivy::Result<Vec<Pair>> {
-    let mut threads = Threads {
-        gates: &search.question.statistics.searched.gates,
-        by_scope: HashMap::new(),
-        parts: HashMap::new(),
-    };
-    let mut pairs = Vec::with_capacity(lenders.len() * NEIGHBOURS);
-    for lender in lenders {
-        if stop::asked() {
-            break;
-        }
-        let Some(position) = threads.position(lender.address)? else {
-            continue;
-        };
-        for (side, silent_share) in threads.sides(&position)?.into_iter().zip(SILENT_SHARES) {
-            pairs.extend(side.into_iter().map(|(row, neighbour)| Pair {
-                lender: lender.address,
-                lender_row: lender.row,
-                neighbour,
-                row,
-                silent_share,
-            }));
-        }
-    }
-    Ok(pairs)
-}
-
 /// For each of some rows, those of the admitted documents right before and right after it in its conversation.
 pub(in crate::index) fn neighbours(
     searched: &Searched<'_>,
     row_field: Field,
     rows: &[u64],
 ) -> tantivy::Result<Vec<[Option<u64>; 2]>> {
-    let mut threads = Threads {
-        gates: &searched.gates,
-        by_scope: HashMap::new(),
-        parts: HashMap::new(),
-    };
+    let mut threads = Threads::new(&searched.gates);
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
         let mut sides = [None, None];
@@ -359,7 +231,7 @@ struct SegmentThread {
 }
 
 /// The conversations of everything that is searched, opened as needed.
-struct Threads<'s> {
+pub(super) struct Threads<'s> {
     gates: &'s [Gate<'s>],
     /// By scope and segment.
     by_scope: HashMap<usize, Vec<Option<SegmentThread>>>,
@@ -367,7 +239,15 @@ struct Threads<'s> {
     parts: HashMap<(usize, ThreadName), Parts>,
 }
 
-impl Threads<'_> {
+impl<'s> Threads<'s> {
+    pub(super) fn new(gates: &'s [Gate<'s>]) -> Self {
+        Self {
+            gates,
+            by_scope: HashMap::new(),
+            parts: HashMap::new(),
+        }
+    }
+
     /// The conversations of a scope in each segment.
     fn open(&mut self, scope: usize) -> tantivy::Result<&[Option<SegmentThread>]> {
         match self.by_scope.entry(scope) {
@@ -383,7 +263,7 @@ impl Threads<'_> {
     }
 
     /// Where a document stands, if it belongs to a conversation.
-    fn position(&mut self, address: DocAddress) -> tantivy::Result<Option<Position>> {
+    pub(super) fn position(&mut self, address: DocAddress) -> tantivy::Result<Option<Position>> {
         let (segment, document) = (address.segment_ord as usize, address.doc_id);
         let gates = self.gates;
         let Some((gate, scope)) = gates
@@ -425,7 +305,10 @@ impl Threads<'_> {
     }
 
     /// The admitted documents next to one in its conversation, on both sides, with their rows; the nearest first.
-    fn sides(&mut self, position: &Position) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
+    pub(super) fn sides(
+        &mut self,
+        position: &Position,
+    ) -> tantivy::Result<[Vec<(u64, DocAddress)>; 2]> {
         let (mut before, mut after) = (Nearest::new(true), Nearest::new(false));
         let parts = self.parts(position)?;
         let gates = self.gates;
