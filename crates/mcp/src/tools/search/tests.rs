@@ -5,7 +5,6 @@ mod nothing_found;
 
 use serde_json::{Value, json};
 
-use crate::budget;
 use crate::stub::{Stub, printed_args};
 
 /// Both channels of an answered search.

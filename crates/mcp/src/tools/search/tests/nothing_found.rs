@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::search;
+use crate::budget;
 use crate::stub::{Stub, printed_args};
 
 #[test]
